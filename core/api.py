@@ -1,0 +1,50 @@
+"""The main job from Python: a table in, a :class:`~scenario.result.Result` out."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+from scenario import host as plugin_host
+from scenario import result, table
+from scenario.assemble import assemble
+from scenario.book import Book
+from scenario.host import Host
+
+
+def run(
+    source: str | Path | Mapping[str, Any], plugins: Sequence[str] = (), *, max_rows: int = table.MAX_ROWS,
+    progress: Callable[[int, int], None] | None = None, host: Host | None = None,
+) -> result.Result:  # fmt: skip
+    """Compute a table: a path to YAML, the name of a bundled table, or a mapping of the same keys.
+
+    ``plugins`` are what ``-p`` takes: files, modules, ``no:name``. ``progress`` is called with rows done and
+    rows in all. Raises :class:`scenario.ScenarioError` with all problems of the table.
+    """
+    book, loaded = check(source, plugins, max_rows=max_rows, host=host)
+    return result.evaluate(book, loaded, progress)
+
+
+def check(
+    source: str | Path | Mapping[str, Any], plugins: Sequence[str] = (), *, max_rows: int = table.MAX_ROWS, host: Host | None = None
+) -> tuple[Book, Host]:
+    """Read and check a table without computing it."""
+    loaded = host or plugin_host.load(plugins)
+    return assemble(table.load(locate(source), loaded, max_rows=max_rows), loaded), loaded
+
+
+def bundled() -> dict[str, Path]:
+    """The tables that come with the package, by name."""
+    from importlib import resources
+
+    folder = Path(str(resources.files("scenario.scenarios")))
+    catalogs = {"models", "gpus", "prices"}
+    return {path.stem: path for path in sorted(folder.glob("*.yaml")) if path.stem not in catalogs}
+
+
+def locate(source: str | Path | Mapping[str, Any]) -> str | Path | Mapping[str, Any]:
+    """A path that exists as it is, else the bundled table of that name."""
+    if isinstance(source, Mapping) or Path(source).exists():
+        return source
+    return bundled().get(str(source), source)

@@ -1,0 +1,465 @@
+"""Builds the :class:`~scenario.book.Book` of a table: which columns there are, and each one's formula."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import replace
+
+from scenario import contract, entities, expr, facts, graph, shared, stacks
+from scenario.book import Book, EntityTable, Field, Lookup, Scalar, entity_inputs, entity_rows, time_model_rows
+from scenario.contract import parameter_facts
+from scenario.errors import FormulaError, Problem
+from scenario.expr import Blank, Call, Name, Node
+from scenario.facts import Facts
+from scenario.host import Host
+from scenario.spec import Column, Method, Parameter
+from scenario.table import Table, parameter_specs, unknown_column
+from scenario.to_text import compile_text
+from scenario.vectors import Vectors
+
+CORE_TEXT = ("model", "gpu", "method")
+NUMBER = {"quantization": "quant_no", "drafting": "draft_no"}
+SUMMARY_ROWS = (
+    "weight_gb", "kv_bytes_per_token", "flops_per_token", "step_ms", "tokens_per_round", "round_ms", "tpot_ms",
+    "tokens_per_s", "speedup", "memory_gb", "max_batch", "usd_per_million_tokens", "status",
+)  # fmt: skip
+
+
+def assemble(table: Table, host: Host) -> Book:
+    """The book of a checked table. Raises :class:`FormulaError` with every fault of the table's formulas."""
+    return _Assembler(table, host).book()
+
+
+class _Assembler:
+    def __init__(self, table: Table, host: Host) -> None:
+        self.table, self.host = table, host
+        self.functions = contract.function_trees(host)
+        self.scalars: dict[str, Scalar] = {}
+        self.fields: dict[str, Field] = {}
+        self.env: dict[str, Facts] = {}
+        self.problems: list[Problem] = []
+        self.parameters = parameter_specs(host)
+        self.time_models = list(host.time_models)
+        used_stacks = table.stacks.values()
+        self.used = {part for stack in used_stacks for part in (stack.quantization, stack.drafting) if part}
+        slots = {name: stacks.slots(method) for name, method in host.methods.items()}
+        self.slot_methods = {slot: [name for name in host.methods if slot in slots[name]] for slot in NUMBER}
+
+    # -- the pieces, in the order in which they depend on each other -----------------------------------
+
+    def book(self) -> Book:
+        self.shared_scalars()
+        self.method_scalars()
+        tables = self.entity_tables()
+        self.tables = tables
+        self.core_inputs()
+        pending: dict[str, tuple[Column, Node | Mapping[str, Node]]] = {}
+        own = self.own_columns()
+        self.functions["forward_ms"] = self.time_function()
+        self.input_fields()
+        pending = self.formulas(own)
+        self.resolve(pending, own)
+        if self.problems:
+            raise FormulaError(self.problems)
+        where = self.condition()
+        summary_rows, summary_columns = self.summary()
+        if self.problems:
+            raise FormulaError(self.problems)
+        return Book(
+            self.table, self.scalars, tables, self.fields, self.table.vectors, self.stacks, ["", *self.slot_methods["quantization"]],
+            ["", *self.slot_methods["drafting"]], self.time_models, self.host.methods, where, self.table.sort, summary_rows,
+            summary_columns, self.table.summary.where, tuple((p.name, p.origin) for p in self.host.plugins if p.state == "loaded"),
+        )  # fmt: skip
+
+    @property
+    def stacks(self) -> list[stacks.Stack]:
+        return stacks.every(self.host.methods)
+
+    def scalar(self, scalar: Scalar, blank: bool) -> None:
+        self.scalars[scalar.name] = scalar
+        self.env[scalar.name] = parameter_facts(scalar.parameter, blank=blank)
+
+    def shared_scalars(self) -> None:
+        defaults = self.table.defaults
+        text = {name: Parameter(kind="choice", doc=f"The {name} of rows that do not name one.") for name in CORE_TEXT}
+        for name, parameter in {**text, **shared.INPUTS, **shared.SCALARS}.items():
+            given = name in defaults
+            if not given and (parameter.default is None):
+                continue
+            value = defaults[name] if given else parameter.default
+            alias = name if name in shared.SCALARS else f"default_{name}"
+            source = self.table.file if given else parameter.source or "engine default"
+            self.scalar(Scalar(alias, value, parameter, "table" if given else "default", source), False)
+        if len(self.time_models) > 1:
+            parameter = Parameter(kind="choice", choices=tuple(self.time_models), doc="How a pass is timed.")
+            self.scalar(Scalar("default_time_model", self.table.time_model, parameter, "table", self.table.file), False)
+
+    def method_scalars(self) -> None:
+        presets = {}
+        for name in self.table.presets:
+            preset = self.host.presets[name]
+            presets.update({(preset.method, key): (value, preset) for key, value in preset.values.items()})
+        for method in self.host.methods.values():
+            typed = self.table.parameters.get(method.name, {})
+            for key, parameter in method.parameters.items():
+                name = scalar_name(method, key)
+                value: float | str | None = parameter.default if not parameter.derive else None
+                origin, source = ("default", parameter.source) if value is not None else ("unset", parameter.source)
+                if (method.name, key) in presets:
+                    value, preset = presets[method.name, key]
+                    origin, source = "preset", f"{preset.source} (preset {preset.name})"
+                if key in typed:
+                    value, origin, source = typed[key], "table", self.table.file
+                value = float(value) if isinstance(value, int | float) else value
+                maybe = parameter.default is None or bool(parameter.derive)
+                self.scalar(Scalar(name, value, parameter, origin, source, method.name), maybe)
+                if parameter.derive and parameter.default is not None:
+                    # A derived value that turns out blank falls back on the default, which is then an assumption.
+                    fallback = replace(parameter, doc=f"{parameter.doc} Used when it cannot be derived.")
+                    self.scalar(Scalar(f"{name}_default", parameter.default, fallback, "default", parameter.source, method.name), False)
+
+    def entity_tables(self) -> dict[str, EntityTable]:
+        rows = entity_rows(self.table.catalog)
+        env = {name: self.env[name] for name in shared.SCALARS}
+        inputs = entity_inputs(entities.MODEL_FIELDS, entities.MODEL_FIELDS)
+        env |= {item.name: item.facts for item in inputs}
+        columns: list[Field] = []
+        trees = {name: expr.parse(column.formula) for name, column in entities.MODEL_COLUMNS.items()}
+        for name in graph.order({name: expr.names(tree) for name, tree in trees.items()}):
+            column = entities.MODEL_COLUMNS[name]
+            node = facts.check(trees[name], env, column.formula)
+            env[name] = node.facts
+            columns.append(calc(name, column, node, column.formula))
+        in_order = sorted(columns, key=lambda item: list(entities.MODEL_COLUMNS).index(item.name))
+        numbers = entity_inputs({NUMBER[s]: Parameter(1, 1, len(m) + 1, kind="integer") for s, m in self.slot_methods.items()},
+                                NUMBER.values())  # fmt: skip
+        methods = []
+        for stack in self.stacks:
+            parts = [self.host.methods[part] for part in dict.fromkeys((stack.quantization, stack.drafting)) if part]
+            parts = parts or [self.host.methods[stack.name]]
+            methods.append({
+                "name": stack.name, "title": " + ".join(part.title or part.name for part in parts),
+                "quant_no": float(self.number("quantization", stack.quantization)),
+                "draft_no": float(self.number("drafting", stack.drafting)),
+                "source": "; ".join(part.source for part in parts if part.source),
+                "doc": " ".join(part.doc for part in parts),
+            })  # fmt: skip
+        tables = {
+            "models": EntityTable("models", inputs, tuple(in_order), rows["models"]),
+            "gpus": EntityTable("gpus", entity_inputs(entities.GPU_FIELDS, entities.GPU_REQUIRED), (), rows["gpus"]),
+            "methods": EntityTable("methods", numbers, (), tuple(methods)),
+            "formats": EntityTable("formats", entity_inputs(entities.FORMAT_FIELDS, entities.FORMAT_FIELDS), (), rows["formats"]),
+        }
+        if len(self.time_models) > 1:
+            number = {"time_model_no": Parameter(1, 1, len(self.time_models), kind="integer")}
+            tables["time_models"] = EntityTable(
+                "time_models", entity_inputs(number, number), (), time_model_rows(self.host.time_models.values())
+            )
+        return tables
+
+    def number(self, slot: str, method: str) -> int:
+        return self.slot_methods[slot].index(method) + 2 if method else 1
+
+    # -- inputs ----------------------------------------------------------------------------------------
+
+    def core_inputs(self) -> None:
+        self.add(Field("id", "input", Facts("text"), title="Scenario", doc="The row's name; opaque."))
+        for name in CORE_TEXT:
+            doc = {"model": "The target model.", "gpu": "The GPU it runs on.", "method": "The decoding method, or a stack."}[name]
+            if name in self.table.defaults:
+                self.add(Field(f"{name}_given", "input", Facts("text", blank=True), doc=f"{doc} Blank: the default.", public=False))
+                self.effective(name, Field(name, "calc", Facts("text"), doc=doc), Name(f"default_{name}"))
+            else:
+                self.add(Field(name, "input", Facts("text"), doc=doc))
+
+    def add(self, item: Field) -> None:
+        self.fields[item.name] = item
+        self.env[item.name] = item.facts
+
+    def effective(self, name: str, item: Field, fallback: Node) -> None:
+        """The column that formulas read: what the row gives, else the fallback."""
+        tree = Call("coalesce", (Name(f"{name}_given"), fallback)) if f"{name}_given" in self.fields else fallback
+        node = facts.check(tree, self.env)
+        declared = item.facts
+        if declared.type == "number" and node.facts.blank:
+            declared = replace(declared, blank=True)
+        elif declared.type == "text":
+            declared = replace(declared, blank=node.facts.blank)
+        self.add(replace(item, node=node, text=compile_text(node), facts=declared))
+
+    def input_fields(self) -> None:
+        self.delayed: dict[str, tuple[Parameter, Node]] = {}
+        given = set(self.table.rows.columns)
+        for name, parameter in shared.INPUTS.items():
+            has_default = f"default_{name}" in self.scalars
+            if not has_default and not parameter.derive:
+                self.add(Field(name, "input", parameter_facts(parameter, blank=False), parameter.unit, doc=parameter.doc,
+                               source=parameter.source, parameter=parameter))  # fmt: skip
+                continue
+            self.given(name, parameter)
+            fallback: Node = Name(f"default_{name}") if has_default else self.tree(parameter.derive)
+            self.delayed[name] = (parameter, fallback)
+        if len(self.time_models) > 1:
+            parameter = Parameter(kind="choice", choices=tuple(self.time_models), doc="How a pass is timed.")
+            self.given("time_model", parameter)
+            self.delayed["time_model"] = (parameter, Name("default_time_model"))
+        for name, parameter in self.parameters.items():
+            owners = [method for method in self.host.methods.values() if name in method.parameters]
+            if name in given or any(method.name in self.used for method in owners):
+                self.given(name, parameter)
+            if self.has_column(name):
+                self.delayed[name] = (parameter, self.by_method(name))
+
+    def derived(self) -> list[tuple[Method, str, Parameter]]:
+        """The parameters with a formula behind them, each of which has a helper column."""
+        return [(m, key, p) for m in self.host.methods.values() for key, p in m.parameters.items() if p.derive]
+
+    def has_column(self, name: str) -> bool:
+        """Whether a method parameter is a column: it is shared, used, or given; else formulas read the scalar."""
+        owners = [method.name for method in self.host.methods.values() if name in method.parameters]
+        if self.parameters[name].kind == "model":  # catalog lookups need a column for their key
+            return True
+        return len(owners) > 1 or f"{name}_given" in self.fields or any(owner in self.used for owner in owners)
+
+    def given(self, name: str, parameter: Parameter) -> None:
+        self.add(Field(f"{name}_given", "input", parameter_facts(parameter, blank=True), parameter.unit,
+                       doc=f"{parameter.doc} Blank: the default applies.", parameter=parameter, public=False))  # fmt: skip
+
+    def by_method(self, name: str) -> Node:
+        """The value of a parameter where the row gives none, by the row's method."""
+        slot = next(slot for slot, methods in self.slot_methods.items() for m in methods if name in self.host.methods[m].parameters)
+        arms: list[Node] = [Blank()]
+        for method in (self.host.methods[m] for m in self.slot_methods[slot]):
+            arms.append(self.fallback(method, name) if name in method.parameters else Blank())
+        return Call("choose", (Name(NUMBER[slot]), *arms))
+
+    def fallback(self, method: Method, name: str) -> Node:
+        parameter = method.parameters[name]
+        scalar = Name(scalar_name(method, name))
+        if not parameter.derive:
+            return scalar
+        parts: list[Node] = [scalar, Name(f"{scalar.id}_derived")]
+        if parameter.default is not None:
+            parts.append(Name(f"{scalar.id}_default"))
+        return Call("coalesce", tuple(parts))
+
+    # -- formulas --------------------------------------------------------------------------------------
+
+    def tree(self, text: str) -> Node:
+        return expr.expand(expr.parse(text), self.functions, text=text)
+
+    def time_function(self) -> tuple[tuple[str, ...], Node]:
+        models = [self.host.time_models[name] for name in self.time_models]
+        bodies = [expr.substitute(expr.expand(expr.parse(m.formula), self.functions, text=m.formula),
+                                  {key: Name(key) for key in m.parameters}) for m in models]  # fmt: skip
+        body = bodies[0] if len(bodies) == 1 else Call("choose", (Name("time_model_no"), *bodies))
+        return contract.TIME_FUNCTION[0], body
+
+    def own_columns(self) -> dict[str, list[Method]]:
+        """Columns that methods bring for their own rows, if a row uses them."""
+        own: dict[str, list[Method]] = {}
+        for method in self.host.methods.values():
+            if method.name in self.used:
+                for name in method.columns:
+                    if name not in shared.OPEN:
+                        own.setdefault(name, []).append(method)
+        return own
+
+    def formulas(self, own: Mapping[str, list[Method]]) -> dict[str, tuple[Column, Node]]:
+        """Every computed column with its tree, functions written out, methods chosen between."""
+        pending: dict[str, tuple[Column, Node]] = {}
+        for name, (parameter, node) in self.delayed.items():
+            column = Column("", parameter.unit, parameter.doc, parameter.title, parameter.source, parameter.format)
+            pending[name] = (column, node)
+        for method, key, parameter in self.derived():
+            doc = f"{key} of {method.name} as it follows from the model and the GPU; {parameter.doc}"
+            pending[f"{scalar_name(method, key)}_derived"] = (Column(parameter.derive, parameter.unit, doc), self.tree(parameter.derive))
+        for name, column in shared.COLUMNS.items():
+            pending[name] = (column, self.answers(name, column) if name in shared.OPEN else self.tree(column.formula))
+        for name, methods in own.items():
+            pending[name] = (methods[0].columns[name], self.answers(name, None))
+        taken = {*pending, *self.fields, *self.parameters, *shared.SCALARS, *CORE_TEXT}
+        extra = [(n, c.column, None) for n, c in self.host.columns.items()]
+        for name, column, place in [*extra, *((n, c, node) for n, (c, node) in self.table.columns.items())]:
+            if name in taken or self.find_lookup(name):
+                key = self.table.source.problem(place, f"'{name}' is the name of a shared column or input; choose another")
+                self.problems.append(key)
+                continue
+            pending[name] = (column, self.tree(column.formula))
+        return pending
+
+    def answers(self, name: str, default: Column | None) -> Node:
+        slot = next((s for s in NUMBER for m in self.slot_methods[s] if name in self.host.methods[m].columns), "")
+        first: Node = self.tree(default.formula) if default else Blank()
+        if not slot:
+            return first
+        arms = [first]
+        for method in (self.host.methods[m] for m in self.slot_methods[slot]):
+            if name not in method.columns:
+                arms.append(first)
+                continue
+            arm = self.tree(method.columns[name].formula)
+            inline = {key: self.fallback(method, key) for key in method.parameters if not self.has_column(key)}
+            arms.append(expr.substitute(arm, inline))
+        return Call("choose", (Name(NUMBER[slot]), *arms))
+
+    def find_lookup(self, name: str) -> Field | None:
+        """The catalog field that a name stands for, if any."""
+        keys = {"": ("models", "model"), "gpu_": ("gpus", "gpu"), "weights_": ("formats", "weights"), "kv_": ("formats", "kv")}
+        choices = [(prefix, *where) for prefix, where in keys.items() if prefix] + [("", *keys[""])]
+        choices += [("", "methods", "method"), ("", "time_models", "time_model")]
+        choices = [(f"{n}_", "models", n) for n, p in self.parameters.items() if p.kind == "model"] + choices
+        for prefix, table, key in choices:
+            if name.startswith(prefix) and table in self.tables:
+                found = self.tables[table].fields.get(name[len(prefix) :])
+                if found is None:
+                    continue
+                maybe = found.facts.blank or (key in self.parameters)
+                return Field(name, "lookup", replace(found.facts, blank=maybe), found.unit, found.title, found.doc, found.source,
+                             found.format, text=f"{key}: {found.name}", lookup=Lookup(table, key, found.name),
+                             public=name in shared.ORDER)  # fmt: skip
+        return None
+
+    def resolve(self, pending: dict[str, tuple[Column, Node]], own: Mapping[str, list[Method]]) -> None:
+        for name in [*NUMBER.values(), *shared.ORDER, *(n for _, tree in pending.values() for n in expr.names(tree))]:
+            if name not in self.fields and name not in pending and name not in self.scalars:
+                found = self.find_lookup(name)
+                if found:
+                    self.add(found)
+        try:
+            order = graph.order({name: expr.names(tree) for name, (_, tree) in pending.items()}, self.place)
+        except FormulaError as error:
+            raise FormulaError([*self.problems, *error.problems]) from None
+        known = [*pending, *self.known_lookups()]
+        for name in order:
+            column, tree = pending[name]
+            try:
+                node = self.check(name, tree, column.formula, known)
+            except FormulaError as error:
+                self.problems += [self.located(name, problem) for problem in error.problems]
+                self.env[name] = Facts(blank=True)
+                continue
+            item = calc(name, column, node, column.formula or compile_text(node))
+            if name.endswith("_derived"):
+                item = replace(item, public=False)
+            if name in self.delayed:
+                declared = parameter_facts(self.delayed[name][0], blank=node.facts.blank)
+                item = replace(item, facts=declared, parameter=self.delayed[name][0], text=compile_text(node))
+            if name in shared.OPEN or name in own:
+                item = replace(item, text=compile_text(node))
+            self.add(item)
+        self.fields = {name: self.fields[name] for name in self.in_order(order)}
+
+    def in_order(self, order: list[str]) -> list[str]:
+        inputs = [name for name, item in self.fields.items() if item.role == "input"]
+        lookups = [name for name, item in self.fields.items() if item.role == "lookup"]
+        effective = [name for name in order if name in self.fields and (name in self.delayed)]
+        calcs = [name for name, item in self.fields.items() if item.role == "calc" and name not in effective]
+        return [*inputs, *lookups, *effective, *calcs]
+
+    def known_lookups(self) -> list[str]:
+        found = [*self.tables["models"].fields, *(f"gpu_{name}" for name in self.tables["gpus"].fields), "weights_bits", "kv_bits"]
+        return [*found, *self.parameters, *(f.name for f in shared.FUNCTIONS), *self.host.functions]
+
+    def check(self, name: str, tree: Node, text: str, known: list[str]) -> Node:
+        """Facts for a tree; the arms of a choice by method are checked with that method's parameters set."""
+        given = f"{name}_given"
+        if given in self.fields:
+            inner = self.check_arms(name, tree, text, known)
+            tree = Call("coalesce", (replace(Name(given), facts=self.env[given]), inner))
+            args = [self.env[given], inner.facts]
+            return replace(tree, facts=replace(facts.unite(args), blank=inner.facts.blank))
+        return self.check_arms(name, tree, text, known)
+
+    def check_arms(self, name: str, tree: Node, text: str, known: list[str]) -> Node:
+        slot = next((s for s, n in NUMBER.items() if isinstance(tree, Call) and tree.function == "choose" and tree.args[0] == Name(n)), "")
+        if not slot or not isinstance(tree, Call):
+            owner = next((m for m, key, _ in self.derived() if name == f"{scalar_name(m, key)}_derived"), None)
+            return facts.check(tree, self.method_env(owner) if owner else self.env, text, known)
+        number = facts.check(tree.args[0], self.env)
+        done: list[Node] = []
+        for index, arm in enumerate(tree.args[1:]):
+            env = self.env
+            if index:
+                env = self.method_env(self.host.methods[self.slot_methods[slot][index - 1]])
+            done.append(facts.check(arm, env, text, known))
+        united = facts.unite([arm.facts for arm in done])
+        if all(arm == done[0] for arm in done):
+            return done[0]
+        return replace(tree, args=(number, *done), facts=united)
+
+    def method_env(self, method: Method) -> dict[str, Facts]:
+        """What is known of every name in the rows of one method, whose parameters are set there."""
+        sure = {}
+        for key, parameter in method.parameters.items():
+            if key in self.env:
+                derived = self.env.get(f"{scalar_name(method, key)}_derived")
+                blank = parameter.default is None and (derived is None or derived.blank)
+                sure[key] = parameter_facts(parameter, blank=blank)
+        return {**self.env, **sure}
+
+    def place(self, name: str) -> Problem:
+        if name in self.table.columns:
+            return self.table.source.problem(self.table.columns[name][1], "")
+        return Problem("", place=f"column '{name}'")
+
+    def located(self, name: str, problem: Problem) -> Problem:
+        if name in self.table.columns:
+            return self.table.source.formula_problem(self.table.columns[name][1], problem)
+        owner = self.host.columns.get(name)
+        return replace(problem, place=f"column '{name}'" + (" of a plugin" if owner else ""))
+
+    # -- what acts at export ---------------------------------------------------------------------------
+
+    def condition(self) -> Node | None:
+        source = self.table.source
+        public = [item.name for item in self.fields.values()]
+        sort_node = source_node(self.table, "sort")
+        self.problems += [unknown_column(source, sort_node, name, public) for name, _ in self.table.sort if name not in self.fields]
+        where = self.table.where
+        if where is None:
+            return None
+        try:
+            tree = self.tree(where.text)
+            node = facts.check(tree, {name: self.env[name] for name in (*self.fields, *self.scalars)}, where.text)
+        except FormulaError as error:
+            self.problems += [source.formula_problem(where.node, problem) for problem in error.problems]
+            return None
+        if node.facts.type != "flag":
+            self.problems.append(source.problem(where.node, "where is a condition, such as fits and speedup > 1"))
+        return node
+
+    def summary(self) -> tuple[tuple[str, ...], str]:
+        table, source = self.table, self.table.source
+        asked = table.summary
+        public = [item.name for item in self.fields.values() if item.public]
+        node = table.summary_node
+        metrics = asked.rows or tuple(name for name in SUMMARY_ROWS if name in self.fields) + tuple(table.columns)
+        self.problems += [unknown_column(source, node, name, public) for name in metrics if name not in public]
+        inputs = [name for name in ("model", "gpu", "method", "batch", "context", *shared.INPUTS, *self.parameters) if name in self.fields]
+        across = asked.columns
+        if across and across not in inputs:
+            self.problems.append(unknown_column(source, node, across, inputs))
+        self.problems += [unknown_column(source, node, name, inputs) for name in asked.where if name not in inputs]
+        if not across:
+            varying = [name for name in table.rows.columns if name in inputs and table.rows[name].n_unique() > 1]
+            across = next((name for name in ("method", "model", "gpu", *varying) if name in varying), "model")
+        return metrics, across
+
+
+def scalar_name(method: Method, parameter: str) -> str:
+    """The name of a method's parameter among the assumptions: ``eagle_alpha``."""
+    return f"{method.name}_{parameter}".replace("-", "_").replace(".", "_")
+
+
+def calc(name: str, column: Column, node: Node, text: str) -> Field:
+    """A computed field."""
+    return Field(name, "calc", node.facts, column.unit, column.title, column.doc, column.source, column.format, node, text)
+
+
+def source_node(table: Table, key: str):  # type: ignore[no-untyped-def]
+    """The place of a section of the table, if it has one."""
+    return getattr(table, f"{key}_node", None)
+
+
+__all__ = ["Vectors", "assemble", "scalar_name"]

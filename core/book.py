@@ -1,0 +1,165 @@
+"""The assembled model of one table: every column with its formula, every constant with its source.
+
+``assemble`` merges the shared columns, the methods' answers and the table's own columns into one list of
+fields in which each has *one* formula for all rows: where methods answer differently, it chooses by the
+row's method. The engine computes a book, the exporters write it; nothing downstream adds arithmetic.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+from scenario import entities, shared
+from scenario.catalog import Catalog
+from scenario.expr import Node
+from scenario.facts import Facts
+from scenario.spec import Method, Parameter, TimeModel
+from scenario.stacks import Stack
+from scenario.table import Table
+from scenario.vectors import Vectors
+
+Value = float | str | bool | None
+
+
+@dataclass(frozen=True)
+class Scalar:
+    """One constant for the whole table: a default, or a method's parameter.
+
+    ``origin`` says where ``value`` comes from: ``table``, ``preset``, ``default`` or ``unset``.
+    ``owner`` is the method it belongs to, or empty.
+    """
+
+    name: str
+    value: float | str | None
+    parameter: Parameter
+    origin: str
+    source: str
+    owner: str = ""
+
+
+@dataclass(frozen=True)
+class Lookup:
+    """A value read from a catalog table: the ``field`` of the entry that the ``key`` column names."""
+
+    table: str
+    key: str
+    field: str
+
+
+@dataclass(frozen=True)
+class Field:
+    """One column of the scenario table.
+
+    ``role`` is ``input`` (typed, may be blank), ``lookup`` or ``calc``. ``node`` is the checked formula of a
+    calc, ``text`` the formula as people read it. ``public`` columns are in the frame and every file;
+    the others are only shown where the work is (the workbook). ``facts`` bound its values.
+    """
+
+    name: str
+    role: str
+    facts: Facts
+    unit: str = ""
+    title: str = ""
+    doc: str = ""
+    source: str = ""
+    format: str = ""
+    node: Node | None = None
+    text: str = ""
+    lookup: Lookup | None = None
+    parameter: Parameter | None = None
+    public: bool = True
+
+
+@dataclass(frozen=True)
+class EntityTable:
+    """A catalog table: typed fields, computed columns, and one row per entry.
+
+    ``rows`` holds name, title, the typed values in the order of ``inputs``, and source notes.
+    """
+
+    name: str
+    inputs: tuple[Field, ...]
+    columns: tuple[Field, ...]
+    rows: tuple[Mapping[str, Value], ...]
+
+    @property
+    def names(self) -> list[str]:
+        return [str(row["name"]) for row in self.rows]
+
+    @property
+    def fields(self) -> dict[str, Field]:
+        return {item.name: item for item in (*self.inputs, *self.columns)}
+
+
+@dataclass
+class Book:
+    """Everything a run needs, and everything an exporter shows."""
+
+    table: Table
+    scalars: dict[str, Scalar]
+    tables: dict[str, EntityTable]
+    fields: dict[str, Field]
+    vectors: Vectors
+    stacks: list[Stack]
+    quantizations: list[str]
+    draftings: list[str]
+    time_models: list[str]
+    methods: Mapping[str, Method]
+    where: Node | None = None
+    sort: tuple[tuple[str, bool], ...] = ()
+    summary_rows: tuple[str, ...] = ()
+    summary_columns: str = ""
+    summary_where: Mapping[str, Value] = field(default_factory=dict)
+    plugins: tuple[tuple[str, str], ...] = ()
+
+    @property
+    def public(self) -> list[Field]:
+        """The columns of the frame and of every file, in reading order."""
+        place = {name: index for index, name in enumerate(shared.ORDER)}
+        found = [item for item in self.fields.values() if item.public]
+        return sorted(found, key=lambda item: place.get(item.name, len(place)))
+
+    @property
+    def constants(self) -> dict[str, Value]:
+        return {scalar.name: scalar.value for scalar in self.scalars.values()}
+
+
+def entity_inputs(fields: Mapping[str, Parameter], required: Iterable[str] = ()) -> tuple[Field, ...]:
+    """The typed fields of a catalog table, with facts."""
+    from scenario.contract import parameter_facts
+
+    return tuple(
+        Field(name, "input", parameter_facts(p, blank=p.default is None and name not in required), p.unit, doc=p.doc, parameter=p)
+        for name, p in fields.items()
+    )
+
+
+def entity_rows(catalog: Catalog) -> dict[str, tuple[Mapping[str, Any], ...]]:
+    """The rows of the models, GPUs and formats tables."""
+    models = tuple(
+        {"name": e.name, "title": e.title, **{f: e.values.get(f) for f in entities.MODEL_FIELDS}, "source": e.cited}
+        for e in catalog.models.values()
+    )
+    gpus = []
+    for entry in catalog.gpus.values():
+        price = catalog.prices.get(entry.name)
+        values = {f: entry.values.get(f) for f in entities.GPU_FIELDS}
+        if price:
+            values["usd_per_hour"] = price.usd_per_hour
+        gpus.append({"name": entry.name, "title": entry.title, **values, "source": entry.cited,
+                     "price_source": price.cited if price else "no price known"})  # fmt: skip
+    formats = tuple(
+        {"name": name, "title": doc, "bits": float(bits), "source": "bits per value with its scales"}
+        for name, (bits, doc) in entities.FORMATS.items()
+    )
+    return {"models": models, "gpus": tuple(gpus), "formats": formats}
+
+
+def time_model_rows(models: Iterable[TimeModel]) -> tuple[Mapping[str, Any], ...]:
+    """The rows of the time models table."""
+    return tuple(
+        {"name": m.name, "title": m.title or m.name, "time_model_no": float(i), "source": m.source, "doc": m.doc}
+        for i, m in enumerate(models, 1)
+    )

@@ -1,0 +1,209 @@
+"""The command line. Everything heavy is imported by the command that needs it."""
+
+from __future__ import annotations
+
+import os
+import signal
+import sys
+import time
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import click
+
+from scenario import __version__
+from scenario.errors import OutputError, Problem, ScenarioError, TableError
+
+PLUGINS = click.option(
+    "-p", "--plugin", "plugins", multiple=True, metavar="NAME",
+    help="Load a plugin: a .py file or a module; no:NAME switches one off. May be given again.",
+)  # fmt: skip
+QUIET = click.option("-q", "--quiet", is_flag=True, help="Print nothing but errors.")
+
+
+class Commands(click.Group):
+    """Turns every error into one clear message and an exit code: 2 for input, 1 for what went wrong outside it."""
+
+    def main(self, *args: Any, **kwargs: Any) -> Any:
+        for stop in (signal.SIGTERM, getattr(signal, "SIGHUP", None)):
+            if stop is not None:
+                signal.signal(stop, lambda number, frame: sys.exit(128 + number))  # lets unfinished files be removed
+        return super().main(*args, **kwargs)
+
+    def invoke(self, ctx: click.Context) -> Any:
+        try:
+            return super().invoke(ctx)
+        except ScenarioError as error:
+            click.echo(f"{error}", err=True)
+            ctx.exit(error.exit_code)
+        except BrokenPipeError:
+            # The reader of our output has gone; nothing is wrong.
+            os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+            ctx.exit(0)
+        except (click.ClickException, click.exceptions.Exit, click.Abort, KeyboardInterrupt):
+            raise
+        except MemoryError:
+            click.echo("there is not enough memory for this many rows", err=True)
+            ctx.exit(1)
+        except Exception as error:
+            if os.environ.get("SCENARIO_DEBUG"):
+                raise
+            click.echo(f"internal error, please report it: {type(error).__name__}: {error}\n"
+                       "  SCENARIO_DEBUG=1 shows where", err=True)  # fmt: skip
+            ctx.exit(1)
+
+
+@click.group(cls=Commands, context_settings={"help_option_names": ["-h", "--help"]})
+@click.version_option(__version__, prog_name="scenario")
+def main() -> None:
+    """How fast does this model decode on this GPU, this way, and what does a million tokens cost?
+
+    Write a table (scenario init), run it (scenario run table.yaml -o costs.xlsx), open the workbook.
+    """
+
+
+@main.command()
+@click.argument("table")
+@click.option("-o", "--output", metavar="FILE", help="Where to write: .xlsx .csv .parquet .md; - is stdout.")
+@click.option("--format", "format_", metavar="NAME", help="The format, whatever the file ending says.")
+@click.option("--max-rows", type=click.IntRange(1), default=None, help="Allow a table of more rows than 5,000,000.")
+@PLUGINS
+@QUIET
+def run(table: str, output: str | None, format_: str | None, max_rows: int | None, plugins: tuple[str, ...], quiet: bool) -> None:
+    """Compute TABLE, a YAML file or the name of a bundled table, and write it."""
+    from scenario import api, files, host, result
+    from scenario import table as tables
+
+    _refuse_workbook(table)
+    loaded = host.load(plugins)
+    exporter = None
+    if output == "-":
+        exporter = files.exporter_for(loaded, "-", format_ or "csv")
+    elif output or format_:
+        if not output:
+            raise click.UsageError("--format needs -o FILE (or -o -)")
+        exporter = files.exporter_for(loaded, output, format_)
+        if Path(table).exists() and Path(output).exists() and os.path.samefile(table, output):
+            raise _input("the output would replace the table itself", "choose another name")
+        parent = Path(output).parent
+        if not parent.is_dir():
+            raise OutputError(Problem(f"cannot be written: the folder {parent} does not exist", file=output))
+    book, loaded = api.check(table, max_rows=max_rows or tables.MAX_ROWS, host=loaded)
+    if exporter is not None and book.where is None:
+        files.check_size(exporter, book.table.rows.height)
+    _tell_failures(loaded, quiet)
+    with _Progress(quiet) as progress:
+        computed = result.evaluate(book, loaded, progress)
+        if output == "-":
+            assert exporter is not None
+            exporter.write(computed, sys.stdout.buffer)
+            sys.stdout.buffer.flush()
+            return
+        written = files.write(Path(output), exporter, computed) if output and exporter else None
+    if not quiet:
+        from scenario import terminal
+
+        terminal.print_result(computed)
+        if written is not None:
+            if output and written.resolve() != Path(output).resolve():
+                click.echo(f"{output} is open in another program, so it was left as it is", err=True)
+            click.echo(f"wrote {written}", err=True)
+
+
+@main.command()
+@click.argument("table")
+@PLUGINS
+@QUIET
+def check(table: str, plugins: tuple[str, ...], quiet: bool) -> None:
+    """Read and check TABLE without computing it."""
+    from scenario import api
+
+    _refuse_workbook(table)
+    book, loaded = api.check(table, plugins)
+    _tell_failures(loaded, quiet)
+    if not quiet:
+        rows = book.table.rows.height
+        click.echo(f"{table}: good: {rows:,} row{'s' if rows != 1 else ''}, {len(book.public)} columns")
+
+
+@main.command()
+@click.argument("path", default="table.yaml")
+@click.option("--force", is_flag=True, help="Replace a file that is there.")
+def init(path: str, force: bool) -> None:
+    """Write a commented table to start from (table.yaml)."""
+    from scenario import api, files
+
+    target = Path(path)
+    if target.exists() and not force:
+        raise _input(f"{path} is there already", "--force replaces it")
+    text = api.bundled()["starter"].read_bytes()
+    files.replace(target, lambda stream: stream.write(text) and None)
+    click.echo(f"wrote {path}; next: scenario run {path} -o costs.xlsx")
+
+
+@main.command(name="list")
+@click.argument("what", type=click.Choice(["models", "gpus", "methods", "columns", "functions", "presets", "tables", "formats"]))
+@PLUGINS
+def list_(what: str, plugins: tuple[str, ...]) -> None:
+    """List what tables can name, with units and sources."""
+    from scenario import host, terminal
+
+    terminal.print_list(what, host.load(plugins))
+
+
+@main.command()
+@PLUGINS
+def plugins(plugins: tuple[str, ...]) -> None:
+    """Show the plugins: origin, version, what each adds, and whether it works."""
+    from scenario import host, terminal
+
+    terminal.print_plugins(host.load(plugins))
+
+
+def _input(message: str, hint: str) -> TableError:
+    return TableError(Problem(message, hint))
+
+
+def _refuse_workbook(table: str) -> None:
+    if table.lower().endswith((".xlsx", ".xlsm", ".xls", ".ods", ".csv", ".parquet")):
+        raise TableError(Problem("a table is a YAML file", "this version does not read workbooks or CSV back", file=table))
+
+
+def _tell_failures(loaded: Any, quiet: bool) -> None:
+    """One line for each installed plugin that does not load; the run goes on without it."""
+    if not quiet:
+        for plugin in loaded.failures:
+            click.echo(f"plugin '{plugin.name}' ({plugin.origin}) is left out: {plugin.error}", err=True)
+
+
+class _Progress:
+    """A bar on stderr, once work has taken a second and only for a person at a terminal."""
+
+    def __init__(self, quiet: bool) -> None:
+        self.wanted = not quiet and sys.stderr.isatty()
+        self.start = time.monotonic()
+        self.bar: Any = None
+        self.task: Any = None
+
+    def __enter__(self) -> Callable[[int, int], None] | None:
+        return self.update if self.wanted else None
+
+    def update(self, done: int, total: int) -> None:
+        if self.bar is None and time.monotonic() - self.start > 1 and done < total:
+            from rich.console import Console
+            from rich.progress import Progress
+
+            self.bar = Progress(console=Console(stderr=True), transient=True)
+            self.bar.start()
+            self.task = self.bar.add_task("computing", total=total)
+        if self.bar is not None:
+            self.bar.update(self.task, completed=done)
+
+    def __exit__(self, *error: object) -> None:
+        if self.bar is not None:
+            self.bar.stop()
+
+
+if __name__ == "__main__":
+    main()

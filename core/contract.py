@@ -1,0 +1,264 @@
+"""Checks of what plugins bring, before any of it is used: names, ranges, formulas, the contract's version."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping
+from functools import lru_cache
+from typing import TYPE_CHECKING, Any
+
+from scenario import entities, expr, facts, functions, shared
+from scenario.errors import FormulaError, PluginError, Problem, nearest
+from scenario.facts import Facts
+from scenario.spec import API, Column, Exporter, Function, Method, NamedColumn, Parameter, Preset, TimeModel
+
+if TYPE_CHECKING:
+    from scenario.host import Host
+
+_SLUG = re.compile(r"[a-z][a-z0-9]*([._-][a-z0-9]+)*\Z")
+KINDS = ("number", "integer", "flag", "model", "profile", "choice")
+TEXT_KINDS = ("model", "profile", "choice")
+
+
+def parameter_facts(parameter: Parameter, *, blank: bool | None = None) -> Facts:
+    """What a formula may take for granted of a parameter's value."""
+    if blank is None:
+        blank = parameter.default is None
+    if parameter.kind in TEXT_KINDS:
+        return Facts("text", blank=blank)
+    if parameter.kind == "flag":
+        return Facts("number", 0, 1, blank=blank, integer=True)
+    low = -1e15 if parameter.low is None else parameter.low
+    if parameter.above is not None:
+        low = parameter.above
+    high = 1e15 if parameter.high is None else parameter.high
+    return Facts("number", low, high, parameter.above is not None, False, blank, parameter.kind == "integer")
+
+
+def value_problem(parameter: Parameter, value: Any) -> str:
+    """What is wrong with a typed value for a parameter, or an empty text.
+
+    Catalog names (``model``, ``profile``) are only checked to be text: the catalog knows the rest.
+    """
+    if parameter.kind in TEXT_KINDS:
+        if not isinstance(value, str):
+            return f"a text is needed, not {value!r}"
+        if parameter.kind == "choice" and value not in parameter.choices:
+            return f"'{value}' is not one of {', '.join(parameter.choices)}"
+        return ""
+    if isinstance(value, bool) and parameter.kind == "flag":
+        return ""
+    if isinstance(value, bool) or not isinstance(value, int | float):
+        return f"a number is needed, not {value!r}"
+    limits = parameter_facts(parameter)
+    if value != value or abs(value) > 1e300:
+        return f"{value} is not a number that can be used"
+    if limits.integer and value != int(value):
+        return f"a whole number is needed, not {value:g}"
+    if not limits.may_be(value):
+        return f"{value:g} is out of range: {limit_text(parameter)}"
+    return ""
+
+
+def limit_text(parameter: Parameter) -> str:
+    """The allowed range of a parameter in words."""
+    facts = parameter_facts(parameter)
+    low = f"more than {facts.low:g}" if facts.open_low else f"at least {facts.low:g}"
+    bounds = [low] if facts.low > -1e15 else []
+    if facts.high < 1e15:
+        bounds.append(f"at most {facts.high:g}")
+    return " and ".join(bounds) or "any number"
+
+
+@lru_cache(maxsize=1)
+def shared_names() -> dict[str, Facts]:
+    """Every name a plugin's formula may read besides its own parameters, with loose facts (type only)."""
+    env: dict[str, Facts] = {"model": facts.TEXT, "gpu": facts.TEXT, "method": facts.TEXT}
+    for name, parameter in (shared.INPUTS | shared.SCALARS | entities.MODEL_FIELDS).items():
+        env[name] = parameter_facts(parameter)
+    for name, parameter in entities.GPU_FIELDS.items():
+        env[f"gpu_{name}"] = parameter_facts(parameter)
+    for name in entities.MODEL_COLUMNS:
+        env[name] = Facts(low=0, high=1e18)
+    for name in ("weights_bits", "kv_bits"):
+        env[name] = Facts(low=0, high=64, open_low=True)
+    for name in shared.COLUMNS:
+        kind = {"bound": "text", "status": "text", "fits": "flag"}.get(name, "number")
+        env[name] = Facts(kind, -1e30, 1e30)
+    return env
+
+
+def parse_formula(text: str, host: Host, extra: Mapping[str, tuple[tuple[str, ...], expr.Node]] | None = None) -> expr.Node:
+    """A formula as a tree with the functions that are formulas written out."""
+    return expr.expand(expr.parse(text), {**function_trees(host), **(extra or {})}, text=text)
+
+
+def function_trees(host: Host) -> dict[str, tuple[tuple[str, ...], expr.Node]]:
+    """The functions that are formulas, the engine's and the plugins', parsed."""
+    return {**_own_functions(), **{f.name: (tuple(f.arguments), expr.parse(f.formula)) for f in host.functions.values()}}
+
+
+@lru_cache(maxsize=1)
+def _own_functions() -> dict[str, tuple[tuple[str, ...], expr.Node]]:
+    trees = {f.name: (f.arguments, expr.parse(f.formula)) for f in shared.FUNCTIONS}
+    # The time model stands behind this one; for checking, a pass takes some positive time.
+    return trees
+
+
+TIME_FUNCTION = (("rows", "weight_gb", "kv_gb"), expr.parse("max(1e-12, rows + weight_gb + kv_gb)"))
+
+
+def check_item(item: Any, host: Host) -> None:
+    """Raise :class:`PluginError` with every fault of one thing that a plugin brings."""
+    if item.api != API:
+        raise PluginError(f"'{item.name}' is written for plugin contract {item.api}; this is contract {API}")
+    problems = list(_CHECKS[type(item)](item, host))
+    if problems:
+        raise PluginError(problems)
+
+
+def _slug(kind: str, name: str) -> list[Problem]:
+    if isinstance(name, str) and _SLUG.match(name):
+        return []
+    return [Problem(f"{name!r} is not a good name for a {kind}", "small letters and digits, joined by - _ or .")]
+
+
+def _variable(place: str, name: str) -> list[Problem]:
+    if not isinstance(name, str) or not expr.NAME.match(name) or name in expr.LITERALS or name in expr.CONSTANTS:
+        return [Problem(f"{name!r} is not a good name", "letters, digits and _, a letter first", place=place)]
+    if name in functions.FUNCTIONS:
+        return [Problem(f"'{name}' is the name of a function", place=place)]
+    return []
+
+
+def _check_method(method: Method, host: Host) -> list[Problem]:
+    problems = _slug("method", method.name)
+    known = shared_names()
+    if "+" in str(method.name):
+        problems.append(Problem("a method's name has no '+': that joins methods"))
+    env: dict[str, Facts] = dict(known)
+    for name, parameter in method.parameters.items():
+        place = f"method '{method.name}', parameter '{name}'"
+        if not isinstance(parameter, Parameter):
+            problems.append(Problem(f"{type(parameter).__name__} where Parameter is due", place=place))
+            continue
+        problems += _variable(place, name) + _check_parameter(place, parameter)
+        if name in known:
+            problems.append(Problem(f"'{name}' is already a shared name", "choose another name", place=place))
+        if parameter.kind == "model":
+            env |= {f"{name}_{field}": Facts(low=0, high=1e18, blank=True)
+                    for field in (*entities.MODEL_FIELDS, *entities.MODEL_COLUMNS)}  # fmt: skip
+        for other in host.methods.values():
+            mine = other.parameters.get(name)
+            if mine is not None and (mine.kind in TEXT_KINDS) != (parameter.kind in TEXT_KINDS):
+                problems.append(Problem(f"method '{other.name}' has a parameter of this name and another kind", place=place))
+        env[name] = parameter_facts(parameter)
+    for name, column in method.columns.items():
+        if name not in shared.OPEN:
+            place = f"method '{method.name}', column '{name}'"
+            problems += _variable(place, name)
+            if name in known or name in method.parameters:
+                near = nearest(name, shared.OPEN) or "open questions: " + ", ".join(shared.OPEN)
+                problems.append(Problem(f"'{name}' is computed by the engine, or is a parameter", near, place=place))
+        elif not isinstance(column, Column):
+            problems.append(Problem(f"{type(column).__name__} where Column is due", place=f"method '{method.name}', '{name}'"))
+    own = {name: Facts(low=-1e30, high=1e30, blank=True) for name in method.columns if name not in shared.OPEN}
+    for name, column in method.columns.items():
+        if isinstance(column, Column):
+            wanted = "number" if name in shared.OPEN else ""
+            problems += _check_formula(f"method '{method.name}', column '{name}'", column.formula, env | own, host, wanted)
+    for name, parameter in method.parameters.items():
+        if isinstance(parameter, Parameter) and parameter.derive:
+            place = f"method '{method.name}', parameter '{name}'"
+            problems += _check_formula(place, parameter.derive, env | own, host, "number")
+    return problems
+
+
+def _check_parameter(place: str, parameter: Parameter) -> list[Problem]:
+    if parameter.kind not in KINDS:
+        return [Problem(f"unknown kind '{parameter.kind}'", nearest(parameter.kind, KINDS) or "kinds: " + ", ".join(KINDS), place=place)]
+    if parameter.kind == "choice" and not parameter.choices:
+        return [Problem("a choice needs its choices", place=place)]
+    limits = parameter_facts(parameter)
+    if limits.low > limits.high:
+        return [Problem(f"the lower limit {limits.low:g} is above the upper limit {limits.high:g}", place=place)]
+    if parameter.default is not None:
+        said = value_problem(parameter, parameter.default)
+        if said:
+            return [Problem(f"the default does not fit: {said}", place=place)]
+    return []
+
+
+def _check_formula(place: str, text: str, env: Mapping[str, Facts], host: Host, wanted: str = "number") -> list[Problem]:
+    try:
+        node = parse_formula(text, host, {"forward_ms": TIME_FUNCTION})
+        node = facts.check(node, env, text, [*functions.FUNCTIONS])
+    except FormulaError as error:
+        return list(error.at(place=place).problems)
+    if wanted and node.facts.type not in (wanted, "none"):
+        return [Problem(f"the formula gives a {node.facts.type}; a {wanted} is needed", place=place)]
+    return []
+
+
+def _check_time_model(model: TimeModel, host: Host) -> list[Problem]:
+    problems = _slug("time model", model.name)
+    env = dict(shared_names()) | {name: Facts(low=0, high=1e18) for name in TIME_FUNCTION[0]}
+    for name, parameter in model.parameters.items():
+        place = f"time model '{model.name}', parameter '{name}'"
+        problems += _variable(place, name) + _check_parameter(place, parameter)
+        env[name] = parameter_facts(parameter)
+    return problems + _check_formula(f"time model '{model.name}'", model.formula, env, host)
+
+
+def _check_function(function: Function, host: Host) -> list[Problem]:
+    place = f"function '{function.name}'"
+    problems = _variable(place, function.name)
+    taken = {*functions.FUNCTIONS, *(f.name for f in shared.FUNCTIONS), "forward_ms"}
+    if function.name in taken:
+        problems.append(Problem(f"'{function.name}' is a function of the engine", place=place))
+    env = dict(shared_names()) | {name: Facts() for name in function.arguments}
+    return problems + _check_formula(place, function.formula, env, host, "")
+
+
+def _check_column(named: NamedColumn, host: Host) -> list[Problem]:
+    place = f"column '{named.name}'"
+    problems = _variable(place, named.name)
+    if named.name in shared_names():
+        problems.append(Problem(f"'{named.name}' is already a shared name", place=place))
+    env = dict(shared_names())
+    for method in host.methods.values():
+        env |= {name: parameter_facts(parameter, blank=True) for name, parameter in method.parameters.items()}
+    env |= {name: Facts(low=-1e30, high=1e30, blank=True) for name in host.columns}
+    return problems + _check_formula(place, named.column.formula, env, host, "")
+
+
+def _check_preset(preset: Preset, host: Host) -> list[Problem]:
+    problems = _slug("preset", preset.name)
+    method = host.methods.get(preset.method)
+    if method is None:
+        hint = nearest(preset.method, host.methods)
+        return [*problems, Problem(f"preset '{preset.name}' is for an unknown method '{preset.method}'", hint)]
+    for name, value in preset.values.items():
+        place = f"preset '{preset.name}', parameter '{name}'"
+        if name not in method.parameters:
+            problems.append(Problem(f"method '{method.name}' has no such parameter", nearest(name, method.parameters), place=place))
+            continue
+        said = value_problem(method.parameters[name], value)
+        if said:
+            problems.append(Problem(said, place=place))
+    return problems
+
+
+def _check_exporter(exporter: Exporter, host: Host) -> list[Problem]:
+    problems = _slug("format", exporter.name)
+    for suffix in exporter.suffixes:
+        for other in host.exporters.values():
+            if suffix in other.suffixes and other.name != exporter.name:
+                problems.append(Problem(f"the ending '{suffix}' is already written by format '{other.name}'"))
+    return problems
+
+
+_CHECKS: dict[type, Any] = {
+    Method: _check_method, TimeModel: _check_time_model, Function: _check_function, NamedColumn: _check_column,
+    Preset: _check_preset, Exporter: _check_exporter,
+}  # fmt: skip

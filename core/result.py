@@ -1,0 +1,78 @@
+"""What a run gives back: the frame, and everything needed to show where each number comes from."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from pathlib import Path
+
+import polars as pl
+
+from scenario.book import Book
+from scenario.engine import Evaluator
+from scenario.host import Host
+from scenario.to_polars import compile_polars
+
+
+@dataclass
+class Result:
+    """A computed table.
+
+    ``full`` holds every column of the book for the rows that are output (after ``where`` and ``sort``);
+    ``left_out`` counts the rows that ``where`` dropped. ``entities`` are the computed catalog tables.
+    """
+
+    book: Book
+    full: pl.DataFrame
+    entities: dict[str, pl.DataFrame]
+    left_out: int
+    host: Host
+
+    @property
+    def frame(self) -> pl.DataFrame:
+        """One row per scenario with the shared columns and the table's own, under their plain names."""
+        return self.full.select([item.name for item in self.book.public])
+
+    @property
+    def units(self) -> dict[str, str]:
+        """The unit of every column of :attr:`frame`; empty for counts, ratios and text."""
+        return {item.name: item.unit for item in self.book.public}
+
+    def to(self, path: str | Path, format: str | None = None) -> Path:
+        """Write to ``path`` in the format of its ending, or ``format``. Returns where it was written.
+
+        Raises :class:`scenario.OutputError`; what stood at ``path`` is then untouched.
+        """
+        from scenario import files
+
+        exporter = files.exporter_for(self.host, str(path), format)
+        return files.write(Path(path), exporter, self)
+
+    def to_excel(self, path: str | Path) -> Path:
+        """Write the live workbook."""
+        return self.to(path, "xlsx")
+
+    def to_csv(self, path: str | Path) -> Path:
+        """Write the frame as CSV."""
+        return self.to(path, "csv")
+
+    def to_parquet(self, path: str | Path) -> Path:
+        """Write the frame as Parquet."""
+        return self.to(path, "parquet")
+
+    def to_markdown(self, path: str | Path) -> Path:
+        """Write the frame as a markdown table."""
+        return self.to(path, "markdown")
+
+
+def evaluate(book: Book, host: Host, progress=None) -> Result:  # type: ignore[no-untyped-def]
+    """Run a book: compute, filter, sort."""
+    evaluator = Evaluator(book)
+    full = evaluator.run(book.table.rows, progress)
+    total = full.height
+    if book.where is not None:
+        keep = compile_polars(book.where, book.vectors, book.constants)  # type: ignore[arg-type]
+        full = full.filter(keep.fill_null(False))
+    if book.sort:
+        full = full.sort([name for name, _ in book.sort], descending=[down for _, down in book.sort], nulls_last=True,
+                         maintain_order=True)  # fmt: skip
+    return Result(book, full, evaluator.entities, total - full.height, host)

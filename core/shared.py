@@ -1,0 +1,170 @@
+"""The inputs every row has and the columns every row gets, written once for all methods.
+
+The time of a pass comes from a time model (``forward_ms``); methods override the *open questions*.
+Units: GB is 1e9 bytes, so GB / (TB/s) and GFLOP / (TFLOP/s) are milliseconds.
+"""
+
+from __future__ import annotations
+
+from scenario.entities import FORMATS
+from scenario.spec import Column, Function, Parameter
+
+FORMAT_NAMES = tuple(FORMATS)
+
+INPUTS: dict[str, Parameter] = {
+    "batch": Parameter(None, 1, 1e7, "sequences", "Sequences decoded together.", kind="integer"),
+    "context": Parameter(None, 0, 1e9, "tokens",
+                         "Mean KV cache length per sequence while decoding; 0 is the weights-only bound."),
+    "gpus": Parameter(1, 1, 1e6, "GPUs", "GPUs that serve the model together; memory, bandwidth and FLOP/s are pooled "
+                      "ideally.", kind="integer"),
+    "weights": Parameter("bf16", kind="choice", choices=FORMAT_NAMES, doc="Format the weights are stored in."),
+    "kv": Parameter("bf16", kind="choice", choices=FORMAT_NAMES, doc="Format of the KV cache."),
+    "mfu": Parameter(1, None, 1, "", "Attainable share of the peak FLOP/s; 1 makes the time a bound.", above=0),
+    "mbu": Parameter(1, None, 1, "", "Attainable share of the peak bandwidth; 1 makes the time a bound.", above=0),
+    "memory_utilization": Parameter(1, None, 1, "", "Share of GPU memory the engine may use (vLLM calls it "
+                                    "gpu_memory_utilization); 1 is all of it.", above=0),
+    "utilization": Parameter(1, None, 1, "", "Share of the hours paid for in which the GPUs work.", above=0),
+    "usd_per_hour": Parameter(None, 0, 1e6, "$/GPU-hour", "Price of one GPU.", derive="gpu_usd_per_hour"),
+}  # fmt: skip
+"""Inputs of a row. ``batch`` and ``context`` have no default: a workload is never guessed."""
+REQUIRED = ("model", "gpu", "batch", "context", "method")
+
+SCALARS: dict[str, Parameter] = {
+    "lora_rank": Parameter(16, 1, 1e5, "", "Rank of the LoRA adapters counted.", kind="integer"),
+    "layer_launch_us": Parameter(50, 0, 1e5, "us", "Time to launch one layer of a small draft, whatever its size.",
+                                 source="50 to 100 us per layer: a 28-layer 0.6B draft of Qwen3-8B on an H100 costs "
+                                 "0.375 of a step, https://specdecode-bench.github.io/ figure 4"),
+}  # fmt: skip
+"""Assumptions that hold for the whole table."""
+
+_BOUND = "Roofline: Williams, Waterman, Patterson 2009, doi:10.1145/1498765.1498785."
+_SPEC = "Leviathan, Kalman, Matias 2023, arXiv:2211.17192"
+
+FUNCTIONS: tuple[Function, ...] = (
+    Function("geometric", ("alpha", "gamma"), "(1 - alpha ** (gamma + 1)) / (1 - alpha) if alpha < 1 else gamma + 1",
+             "Expected tokens per round of a chain of gamma drafts, each accepted with chance alpha; bonus included.",
+             f"{_SPEC}, equation 1"),
+    Function("chain_tokens", ("acceptance", "alpha", "gamma"),
+             "at(acceptance, gamma) if not is_blank(acceptance) else geometric(alpha, gamma)",
+             "Expected tokens per round of a chain: from the acceptance profile when there is one, else from alpha.",
+             f"{_SPEC}, equation 1"),
+    Function("experts_hit", ("rows",),
+             "experts * (1 - exp(rows * log(max(1 - experts_per_token / experts, 1e-15)))) if experts > 0 else 0",
+             "Routed experts of a layer that a number of token rows touch, under uniform routing: n (1 - (1 - k/n)^m).",
+             "Expected distinct draws; the power is written with exp and log, which spreadsheets do not underflow."),
+    Function("params_hit", ("rows",), "unrouted_params + embedding_params + lm_head_params + moe_layers * expert_params * experts_hit(rows)",
+             "Parameters read in one pass over this many token rows."),
+    Function("packed_gb", ("count",),
+             "(max(count - unquantized_params, 1) * weight_bits + unquantized_params * weights_bits) / 8e9",
+             "Bytes of this many parameters as the method stores them, in GB."),
+    Function("draft_pass_ms", ("body", "head", "layers_"),
+             "max(2 * body / (gpu_bandwidth_tb_s * gpus * mbu * 1e9), "
+             "2 * batch * (body + head) / (gpu_bf16_tflops * gpus * mfu * 1e9), layers_ * layer_launch_us / 1000)"
+             " + 2 * head / (gpu_bandwidth_tb_s * gpus * mbu * 1e9)",
+             "One forward pass of a BF16 draft: the slowest of reading its layers, their arithmetic and their launches, "
+             "then the LM head it reads.",
+             "Draft costs measured in https://specdecode-bench.github.io/ figure 4 are launches, not bytes."),
+)  # fmt: skip
+
+QUANTIZATION: dict[str, Column] = {
+    "weight_bits": Column("weights_bits", "bit", "Bits per quantized parameter, scales included."),
+    "unquantized_params": Column("0", "parameters", "Parameters that a quantizing method leaves as they are stored."),
+    "peak_tflops": Column("gpu_bf16_tflops", "TFLOP/s", "Peak dense rate of the format the method computes in."),
+}
+DRAFTING: dict[str, Column] = {
+    "rows_per_sequence": Column("1", "rows", "Token rows that the target verifies per sequence and round."),
+    "tokens_per_round": Column("1", "tokens", "Expected tokens per sequence and round, the bonus token included."),
+    "draft_ms": Column("0", "ms", "Drafting time per round."),
+    "draft_weight_gb": Column("0", "GB", "Weights that the draft holds."),
+    "draft_kv_bytes_per_token": Column("0", "bytes", "KV cache that the draft holds per token."),
+    "lookahead_tokens": Column("rows_per_sequence - 1", "tokens", "KV slots held ahead of the context per sequence."),
+}
+OPEN: dict[str, Column] = QUANTIZATION | DRAFTING
+"""The engine's open questions, with the answer of vanilla decoding."""
+
+COLUMNS: dict[str, Column] = {
+    "attended_tokens": Column(
+        "full_layers * context + window_layers * min(context, window)", "tokens",
+        "Cached tokens that one new token attends to, summed over layers; a window caps its layers."),
+    "attention_flops_per_token": Column(
+        "2 * heads * (qk_head_dim + value_head_dim) * attended_tokens", "FLOP",
+        "Scores and weighted values of one token against the cache.", source="4 heads head_dim per cached token and layer."),
+    "flops_per_token": Column("2 * gemm_params + attention_flops_per_token", "FLOP", "Arithmetic of one token row.",
+                              source="Kaplan et al. 2020, arXiv:2001.08361, table 1."),
+    "kv_bytes_per_token": Column("layers * kv_width * kv_bits / 8", "bytes", "KV cache of one token, all layers."),
+    "kv_sequence_gb": Column("kv_width * kv_bits / 8e9 * attended_tokens", "GB", "KV cache of one sequence at its context."),
+    **OPEN,
+    "verify_rows": Column("batch * rows_per_sequence", "rows", "Token rows of one verify pass."),
+    "experts_touched": Column("experts_hit(verify_rows)", "experts", "Routed experts per layer that a verify pass reads."),
+    "params_read": Column("params_hit(verify_rows)", "parameters", "Parameters read in one verify pass."),
+    "weight_read_gb": Column("packed_gb(params_read)", "GB", "Weights read in one verify pass."),
+    "kv_read_gb": Column("batch * kv_sequence_gb", "GB", "KV cache read in one pass: once per sequence, whatever its rows."),
+    "intensity": Column("verify_rows * flops_per_token / ((weight_read_gb + kv_read_gb) * 1e9)", "FLOP/byte",
+                        "Arithmetic intensity of the verify pass.", source=_BOUND),
+    "ridge": Column("peak_tflops * mfu / (gpu_bandwidth_tb_s * mbu)", "FLOP/byte",
+                    "Ridge point: the intensity from which arithmetic, not memory, sets the time.", source=_BOUND),
+    "bound": Column('"compute" if intensity > ridge else "memory"', "", "What limits the verify pass.", source=_BOUND),
+    "ridge_rows": Column("weight_gb * peak_tflops * mfu / (gpu_bandwidth_tb_s * mbu * 2 * gemm_params) * 1e9"
+                         " if experts < 1 else blank", "rows",
+                         "Token rows at which memory time and compute time meet (context 0, dense).", source=_BOUND),
+    "baseline_weight_gb": Column("params_hit(batch) * weights_bits / 8e9", "GB",
+                                 "Weights that vanilla decoding reads per step, as stored."),
+    "step_weight_gb": Column("packed_gb(params_hit(batch))", "GB",
+                             "Weights that one plain decode step reads with this method's weights."),
+    "baseline_ms": Column("forward_ms(batch, baseline_weight_gb, kv_read_gb)", "ms",
+                          "One decode step of vanilla decoding at the stored weights."),
+    "step_ms": Column("forward_ms(batch, step_weight_gb, kv_read_gb)", "ms",
+                      "One plain decode step with this method's weights."),
+    "verify_ms": Column("forward_ms(verify_rows, weight_read_gb, kv_read_gb)", "ms", "One verify pass of the target."),
+    "round_ms": Column("draft_ms + verify_ms", "ms", "One round: drafting, then verifying.",
+                       source=f"{_SPEC}, theorem 3.8, with the verify pass timed at its own rows."),
+    "tpot_ms": Column("round_ms / tokens_per_round if fits else blank", "ms", "Time per output token (TPOT)."),
+    "tokens_per_s": Column("batch * tokens_per_round / round_ms * 1000 if fits else blank", "tokens/s",
+                           "Output tokens per second, all sequences."),
+    "tokens_per_s_per_gpu": Column("tokens_per_s / gpus", "tokens/s", "Output tokens per second and GPU."),
+    "speedup": Column("tokens_per_round * baseline_ms / round_ms if fits else blank", "x",
+                      "Tokens per second against vanilla decoding at the stored weights.", source=f"{_SPEC}, theorem 3.8"),
+    "free_batch": Column("floor(ridge * weight_bits / 16 / rows_per_sequence) if experts < 1 else blank", "sequences",
+                         "Largest batch at which verifying costs no more than decoding (context 0, dense)."),
+    "useful_flops_share": Column("tokens_per_round / rows_per_sequence", "%", "Share of the verified rows that become tokens."),
+    "achieved_mfu": Column("verify_rows * flops_per_token / (round_ms * peak_tflops * gpus * 1e9)", "%",
+                           "Share of the peak FLOP/s that a round uses (MFU).", source="MFU: PaLM, arXiv:2204.02311, appendix B."),
+    "weight_gb": Column("packed_gb(params)", "GB", "Weights held in memory, every expert included."),
+    "kv_gb": Column("batch * kv_sequence_gb", "GB", "KV cache of all sequences at their context."),
+    "lookahead_gb": Column("batch * lookahead_tokens * kv_bytes_per_token / 1e9", "GB", "KV slots for tokens being verified."),
+    "draft_gb": Column("draft_weight_gb + batch * (context + lookahead_tokens) * draft_kv_bytes_per_token / 1e9", "GB",
+                       "Weights and KV cache of the draft."),
+    "memory_gb": Column("weight_gb + kv_gb + lookahead_gb + draft_gb", "GB", "Memory needed."),
+    "memory_available_gb": Column("gpu_memory_gb * gpus * memory_utilization", "GB", "Memory that the GPUs offer."),
+    "headroom_gb": Column("memory_available_gb - memory_gb", "GB", "Memory left over; negative when it does not fit."),
+    "fits": Column("memory_gb <= memory_available_gb", "", "Whether weights, KV cache and draft fit."),
+    "sequence_gb": Column("kv_sequence_gb + lookahead_tokens * kv_bytes_per_token / 1e9"
+                          " + (context + lookahead_tokens) * draft_kv_bytes_per_token / 1e9", "GB",
+                          "Memory that one more sequence takes."),
+    "max_batch": Column(
+        "max(floor((memory_available_gb - weight_gb - draft_weight_gb) / sequence_gb), 0) if sequence_gb > 0"
+        " else unlimited if weight_gb + draft_weight_gb <= memory_available_gb else 0", "sequences",
+        "Largest batch that fits at this context."),
+    "status": Column(
+        '("ok" if not is_blank(usd_per_hour) else "no price for this GPU") if fits'
+        ' else "does not fit: weights" if weight_gb > memory_available_gb'
+        ' else "does not fit: draft weights" if weight_gb + draft_weight_gb > memory_available_gb'
+        ' else "does not fit: KV cache"', "", "Whether the row can run, and if not, which term breaks it."),
+    "usd_per_million_tokens": Column("usd_per_hour * gpus / (tokens_per_s * utilization * 3600) * 1e6", "$/1M tokens",
+                                     "Price of a million output tokens."),
+}  # fmt: skip
+
+ORDER: tuple[str, ...] = (
+    "id", "model", "gpu", "batch", "context", "method", "gpus", "weights", "kv", "mfu", "mbu", "alpha", "gamma",
+    "draft_cost", "usd_per_hour",
+    "params", "active_params", "gemm_params", "embedding_params", "lm_head_params", "layers", "hidden", "weight_bits",
+    "lora_attention_params", "lora_all_params",
+    "flops_per_token", "attention_flops_per_token", "kv_bytes_per_token", "experts_touched", "params_read",
+    "weight_read_gb", "kv_read_gb", "intensity", "ridge", "bound", "step_ms", "baseline_ms", "draft_ms", "verify_ms",
+    "round_ms", "tpot_ms",
+    "rows_per_sequence", "verify_rows", "tokens_per_round",
+    "tokens_per_s", "tokens_per_s_per_gpu", "speedup", "free_batch", "useful_flops_share", "utilization",
+    "usd_per_million_tokens",
+    "weight_gb", "kv_gb", "draft_gb", "memory_gb", "memory_available_gb", "headroom_gb", "fits", "max_batch", "status",
+)  # fmt: skip
+"""The shared columns that every row shows, in the order in which people read them."""

@@ -1,0 +1,1 @@
+"""The built-in exporters: one module per file format."""

@@ -1,0 +1,1 @@
+"""The built-in plugins: one module per decoding method, and the time models."""

@@ -1,0 +1,41 @@
+"""Multi-token prediction: an extra block trained with the model drafts the token after the next."""
+
+from scenario import Column, Method, Parameter, Preset, hookimpl
+
+DEEPSEEK = "DeepSeek-V3 technical report, arXiv:2412.19437, section 5.4.3"
+
+
+@hookimpl
+def scenario_methods():
+    yield Method(
+        name="mtp",
+        title="Multi-token prediction",
+        doc="The model's own prediction block drafts gamma tokens; more than one re-uses the block and is accepted less.",
+        source=DEEPSEEK,
+        parameters={
+            "alpha": Parameter(0.85, 0, 1, "", "Chance that a draft token is accepted, given those before it were.",
+                               f"{DEEPSEEK}: 0.85 to 0.90, and 1.8 times the tokens per second"),
+            "gamma": Parameter(1, 0, 16, "tokens", "Draft tokens per round.", DEEPSEEK, "integer"),
+            "acceptance": Parameter(None, doc="Acceptance profile: its name, or marginal rates per position; "
+                                    "takes the place of alpha.", kind="profile"),
+            "draft_cost": Parameter(
+                None, 0, 10, "", "Time of one draft pass over that of one target step.",
+                "Derived from one block, its projection and the shared LM head unless typed",
+                derive="draft_pass_ms(block_active_params + 2 * hidden * hidden, embedding_params, 1) / baseline_ms"),
+        },
+        columns={
+            "rows_per_sequence": Column("gamma + 1", "rows", "The drafts and the token before them."),
+            "tokens_per_round": Column("chain_tokens(acceptance, alpha, gamma)", "tokens", "1 + a1 + a1 a2 ..."),
+            "draft_ms": Column("gamma * draft_cost * baseline_ms", "ms", "One pass of the block per token."),
+            "draft_weight_gb": Column("(block_params + 2 * hidden * hidden) * weights_bits / 8e9", "GB",
+                                      "One block with all its experts and the projection, stored like the model."),
+            "draft_kv_bytes_per_token": Column("kv_width * kv_bits / 8", "bytes", "The cache of one block."),
+        },
+    )  # fmt: skip
+
+
+@hookimpl
+def scenario_presets():
+    yield Preset("deepseek-v3-mtp", "mtp", {"alpha": 0.85, "gamma": 1},
+                 "Second token accepted 85 to 90 % of the time; the maker reports 1.8 times the tokens per second.",
+                 DEEPSEEK)  # fmt: skip

@@ -1,0 +1,38 @@
+"""Speculative decoding with a small draft model: it drafts gamma tokens, the target verifies them in one pass."""
+
+from scenario import Column, Method, Parameter, hookimpl
+
+LEVIATHAN = "Leviathan, Kalman, Matias 2023, arXiv:2211.17192"
+
+
+@hookimpl
+def scenario_methods():
+    yield Method(
+        name="small-model",
+        title="Small draft model",
+        doc="A small model drafts one token at a time; its cost is typed (draft_cost) or follows from the named draft.",
+        source=LEVIATHAN,
+        parameters={
+            "alpha": Parameter(0.7, 0, 1, "", "Chance that a draft token is accepted, given those before it were.",
+                               f"{LEVIATHAN}, table 3: 0.53 to 0.82"),
+            "gamma": Parameter(4, 0, 16, "tokens", "Draft tokens per round.", "vLLM documentation: 4 to 5", "integer"),
+            "acceptance": Parameter(None, doc="Acceptance profile: its name, or marginal rates per position; "
+                                    "takes the place of alpha.", kind="profile"),
+            "draft": Parameter(None, doc="Draft model, by its catalog name.", kind="model"),
+            "draft_cost": Parameter(
+                0.1, 0, 10, "", "Time of one draft pass over that of one target step.",
+                f"{LEVIATHAN}, table 4: 0.02 to 0.11; measured up to 0.375, https://specdecode-bench.github.io/",
+                derive="draft_pass_ms(draft_params - draft_embedding_params - draft_lm_head_params,"
+                " draft_embedding_params, draft_layers) / baseline_ms"),
+        },
+        columns={
+            "rows_per_sequence": Column("gamma + 1", "rows", "The drafts and the token before them."),
+            "tokens_per_round": Column("chain_tokens(acceptance, alpha, gamma)", "tokens", "A chain of drafts.",
+                                       source=f"{LEVIATHAN}, equation 1"),
+            "draft_ms": Column("gamma * draft_cost * baseline_ms", "ms", "One pass of the draft per token.",
+                               source=f"{LEVIATHAN}, theorem 3.8"),
+            "draft_weight_gb": Column("coalesce(draft_params * 16 / 8e9, 0)", "GB", "The draft in BF16."),
+            "draft_kv_bytes_per_token": Column("coalesce(draft_layers * draft_kv_width * kv_bits / 8, 0)", "bytes",
+                                               "The draft keeps a cache of its own."),
+        },
+    )  # fmt: skip

@@ -1,0 +1,1 @@
+"""Bundled data: the catalogs of models, GPUs and prices, and tables to run."""
