@@ -1,0 +1,250 @@
+"""The sheets of what is assumed: scalars, models, GPUs, methods, formats, profiles, curves."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import polars as pl
+from openpyxl.formatting.rule import FormulaRule
+from openpyxl.styles import Font
+from openpyxl.utils import get_column_letter
+from openpyxl.workbook import Workbook
+from openpyxl.workbook.defined_name import DefinedName
+from openpyxl.worksheet.datavalidation import DataValidation
+from openpyxl.worksheet.table import Table, TableColumn, TableFormula, TableStyleInfo
+
+from scenario import Book, EntityTable, Field, Result, Scalar
+from scenario.exporters import _style
+from scenario.exporters._cells import Sheet
+from scenario.exporters._layout import FIRST, POSITIONS, TITLES, Layout, entity_formula
+from scenario.exporters._splice import ROW
+
+ABOUT = {
+    "models": "Architecture of each model (blue) and what follows from it (black). Edit a value and every scenario of that model moves.",
+    "gpus": "Peak, dense rates of each GPU. Prices are per GPU and hour.",
+    "methods": "Every method and stack, with the numbers that formulas choose by. The parameters are on Assumptions.",
+    "formats": "Bits per stored value, scales included.",
+    "time_models": "How a forward pass is timed.",
+}
+
+
+def heads(sheet: Sheet, title: str, about: str, names: list[str]) -> None:
+    """Title, one line about the sheet, and the header row of its table."""
+    sheet.put(1, 1, title, "scn.title")
+    sheet.put(2, 1, about, "scn.subtitle")
+    for column, name in enumerate(names, 1):
+        sheet.put(FIRST - 1, column, name, "scn.head")
+    sheet.sheet.row_dimensions[FIRST - 1].height = 30
+    sheet.sheet.freeze_panes = sheet.sheet.cell(FIRST, 2 if len(names) < 9 else 3)
+
+
+def add_table(sheet: Sheet, name: str, names: list[str], last: int, formulas: dict[int, str] | None = None) -> None:
+    """An Excel table over the header and the rows; ``formulas`` are those that new rows are filled with."""
+    area = f"A{FIRST - 1}:{get_column_letter(len(names))}{max(last, FIRST)}"
+    table = Table(displayName=name, name=name, ref=area)
+    table.tableStyleInfo = TableStyleInfo(name="TableStyleLight1", showRowStripes=False)
+    table._initialise_columns()
+    for index, (column, head) in enumerate(zip(table.tableColumns, names, strict=True)):
+        column.name = head
+        if formulas and index in formulas:
+            assert isinstance(column, TableColumn)
+            column.calculatedColumnFormula = TableFormula(attr_text=formulas[index])
+    sheet.sheet.add_table(table)
+
+
+def widths(sheet: Sheet, sizes: list[float]) -> None:
+    """Set the column widths from the left."""
+    for column, size in enumerate(sizes, 1):
+        sheet.sheet.column_dimensions[get_column_letter(column)].width = size
+
+
+def assumptions(book: Book, workbook: Workbook) -> Sheet:
+    """Every scalar with value, unit, range, meaning, and where it comes from."""
+    sheet = Sheet(workbook.create_sheet("Assumptions"))
+    names = ["group", "name", "value", "unit", "allowed", "meaning", "from", "source"]
+    heads(sheet, "Assumptions", "One value each for the whole workbook. A row of Scenarios that gives its own value overrides it.", names)
+    row = FIRST
+    for scalar in book.scalars.values():
+        group = f"method {scalar.owner}" if scalar.owner else "all rows"
+        sheet.put(row, 1, group, "scn.meta")
+        sheet.put(row, 2, scalar.name, "scn.label")
+        sheet.put(row, 3, scalar.value, "scn.input", scalar_format(scalar))
+        for column, text in enumerate((scalar.parameter.unit, limits(scalar), scalar.parameter.doc, scalar.origin, scalar.source), 4):
+            sheet.put(row, column, text, "scn.text")
+        workbook.defined_names[scalar.name] = DefinedName(scalar.name, attr_text=f"Assumptions!$C${row}")
+        validate_scalar(sheet, book, scalar, f"C{row}")
+        row += 1
+    add_table(sheet, "T_assumptions", names, row - 1)
+    widths(sheet, [18, 32, 14, 12, 20, 62, 10, 70])
+    _style.fit_rows(sheet.sheet, FIRST, row - 1, [6, 8])
+    _style.page(sheet.sheet, rows=f"{FIRST - 1}:{FIRST - 1}")
+    return sheet
+
+
+def scalar_format(scalar: Scalar) -> str:
+    if scalar.parameter.kind in ("integer", "flag"):
+        return "#,##0"
+    return "General"
+
+
+def limits(scalar: Scalar) -> str:
+    """The allowed range of a value in words."""
+    p = scalar.parameter
+    if p.kind == "choice" and p.choices:
+        return "one of the list"
+    if p.kind in ("model", "profile", "choice"):
+        return {"model": "a model", "profile": "a profile"}.get(p.kind, "a name")
+    if p.kind == "flag":
+        return "0 or 1"
+    low = f"> {p.above:g}" if p.above is not None else f"≥ {p.low:g}" if p.low is not None else ""
+    high = f"≤ {p.high:g}" if p.high is not None else ""
+    whole = "whole" if p.kind == "integer" else ""
+    return ", ".join(part for part in (low, high, whole) if part) or "any number"
+
+
+def validate_scalar(sheet: Sheet, book: Book, scalar: Scalar, cell: str) -> None:
+    validation = validation_for(book, scalar.parameter.kind, scalar.name.removeprefix("default_"), scalar.parameter)
+    if validation is not None:
+        sheet.sheet.add_data_validation(validation)
+        validation.add(cell)
+
+
+def validation_for(book: Book, kind: str, name: str, parameter: Any) -> DataValidation | None:
+    """The drop-down or range that keeps a wrong value out of an input cell."""
+
+    def from_sheet(table: str) -> DataValidation:
+        last = FIRST + len(book.tables[table].rows) - 1
+        return DataValidation(type="list", formula1=f"'{TITLES[table]}'!$A${FIRST}:$A${last}", allow_blank=True,
+                              showErrorMessage=True, errorTitle="Not known", error=f"Choose a name from the sheet {TITLES[table]}.")  # fmt: skip
+
+    tables = {"model": "models", "gpu": "gpus", "method": "methods", "weights": "formats", "kv": "formats", "time_model": "time_models"}
+    if kind == "model" or name in tables:
+        return from_sheet("models" if kind == "model" else tables[name])
+    if kind == "profile":
+        last = FIRST + max(len(book.vectors.profiles), 1) - 1
+        return DataValidation(type="list", formula1=f"Profiles!$A${FIRST}:$A${last}", allow_blank=True, showErrorMessage=True,
+                              errorTitle="Not known", error="Choose a profile from the sheet Profiles.")  # fmt: skip
+    if kind not in ("number", "integer", "flag") or parameter is None:
+        return None
+    low = 0 if kind == "flag" else parameter.above if parameter.above is not None else parameter.low
+    high = 1 if kind == "flag" else parameter.high
+    low, high = (-1e15 if low is None else low), (1e15 if high is None else high)
+    validation = DataValidation(type="whole" if kind in ("integer", "flag") else "decimal", operator="between",
+                                formula1=f"{low:.15g}", formula2=f"{high:.15g}", allow_blank=True)  # fmt: skip
+    validation.showErrorMessage = True
+    validation.errorTitle, validation.error = "Out of range", f"A number from {low:g} to {high:g}."
+    return validation
+
+
+def entity(layout: Layout, workbook: Workbook, table: EntityTable, frame: pl.DataFrame) -> Sheet:
+    """A catalog sheet: typed fields in blue, computed ones live."""
+    sheet = Sheet(workbook.create_sheet(TITLES[table.name]))
+    notes = [key for key in ("doc", "price_source", "source") if any(key in row for row in table.rows)]
+    names = ["name", "title", *(f.name for f in table.inputs), *(f.name for f in table.columns), *notes]
+    heads(sheet, TITLES[table.name], ABOUT[table.name], names)
+    for column, item in enumerate((*table.inputs, *table.columns), 3):
+        sheet.put(FIRST - 3, column, item.unit, "scn.meta")
+        sheet.put(FIRST - 2, column, item.text, "scn.meta")
+    formulas = {item.name: entity_formula(layout, table, item) for item in table.columns}
+    fixed = table.name in ("methods", "time_models")  # their numbers are how formulas find the methods: not for editing
+    for row, (values, computed) in enumerate(zip(table.rows, frame.iter_rows(named=True), strict=True), FIRST):
+        sheet.put(row, 1, values["name"], "scn.label")
+        sheet.put(row, 2, values["title"], "scn.calc")
+        for column, item in enumerate(table.inputs, 3):
+            sheet.put(row, column, values[item.name], "scn.calc" if fixed else "scn.input", _style.number_format(item))
+        for column, item in enumerate(table.columns, 3 + len(table.inputs)):
+            formula = formulas[item.name].replace(ROW, str(row))
+            sheet.formula(row, column, formula, computed[item.name], "scn.calc", _style.number_format(item))
+        for column, key in enumerate(notes, 3 + len(table.inputs) + len(table.columns)):
+            sheet.put(row, column, str(values.get(key) or ""), "scn.meta")
+    last = FIRST + len(table.rows) - 1
+    first_row = {2 + len(table.inputs) + i: formulas[f.name].replace(ROW, str(FIRST)) for i, f in enumerate(table.columns)}
+    add_table(sheet, f"T_{table.name}", names, last, first_row)
+    longest = max((len(str(row["name"])) for row in table.rows), default=8)
+    titles = max((len(str(row["title"])) for row in table.rows), default=8)
+    sizes = [longest + 3.0, min(titles + 2.0, 44)]
+    sizes += [max(_style.width(f, 8), 10) for f in (*table.inputs, *table.columns)] + [60.0] * len(notes)
+    widths(sheet, sizes)
+    for item_row in (FIRST - 3, FIRST - 2):
+        sheet.put(item_row, 1, "unit" if item_row == FIRST - 3 else "formula", "scn.meta")
+    if table.columns:
+        paint_overrides(sheet, 3 + len(table.inputs), 2 + len(table.inputs) + len(table.columns), last)
+    _style.page(sheet.sheet, rows=f"{FIRST - 1}:{FIRST - 1}", columns="A:A")
+    return sheet
+
+
+def paint_overrides(sheet: Sheet, first: int, last: int, last_row: int) -> None:
+    """Colour a cell of a computed column once a value is typed over its formula."""
+    start, end = get_column_letter(first), get_column_letter(last)
+    rule = FormulaRule(formula=[f"NOT(_xlfn.ISFORMULA({start}{FIRST}))"], fill=_style._solid(_style.RED_FILL), font=Font(bold=True))
+    sheet.sheet.conditional_formatting.add(f"{start}{FIRST}:{end}{last_row}", rule)
+
+
+def profiles(layout: Layout, workbook: Workbook) -> Sheet:
+    """Acceptance profiles: marginal rates, and the expected tokens per round that follow, live."""
+    sheet = Sheet(workbook.create_sheet("Profiles"))
+    names = ["profile", *(f"p{k}" for k in range(1, POSITIONS + 1)), *(f"E{n}" for n in range(POSITIONS + 1)), "doc", "source"]
+    heads(sheet, "Acceptance profiles", "Marginal acceptance rate per draft position (blue as given; black: the last conditional rate goes on), "
+          "and expected tokens per round with n drafts, bonus included.", names)  # fmt: skip
+    found = list(layout.book.vectors.profiles.values())
+    for row, profile in enumerate(found, FIRST):
+        sheet.put(row, 1, profile.name, "scn.label")
+        given = len(profile.rates)
+        for position, rate in enumerate(profile.continued, 1):
+            if position <= given:
+                sheet.put(row, 1 + position, rate, "scn.input", "0.0000")
+                continue
+            last, before = get_column_letter(1 + given), get_column_letter(given) if given > 1 else ""
+            step = f"IF(${before}{row}>0,${last}{row}/${before}{row},0)" if before else f"${last}{row}"
+            sheet.formula(row, 1 + position, f"{get_column_letter(position)}{row}*{step}", rate, "scn.calc", "0.0000")
+        for n, length in enumerate(profile.lengths):
+            column = 2 + POSITIONS + n
+            if n == 0:
+                sheet.put(row, column, 1, "scn.calc", "0.0000")
+            else:
+                text = f"{get_column_letter(column - 1)}{row}+{get_column_letter(1 + n)}{row}"
+                sheet.formula(row, column, text, length, "scn.calc", "0.0000")
+        sheet.put(row, len(names) - 1, profile.doc, "scn.meta")
+        sheet.put(row, len(names), profile.source, "scn.meta")
+    if found:
+        add_table(sheet, "T_profiles", names, FIRST + len(found) - 1)
+    widths(sheet, [28, *[8.0] * (2 * POSITIONS + 1), 40, 50])
+    _style.page(sheet.sheet, rows=f"{FIRST - 1}:{FIRST - 1}", columns="A:A")
+    return sheet
+
+
+def curves(layout: Layout, workbook: Workbook) -> Sheet:
+    """Measured curves as one long table: linear between points, the nearest slope beyond."""
+    sheet = Sheet(workbook.create_sheet("Curves"))
+    names = ["curve", "x", "y", "slope", "doc", "source"]
+    heads(sheet, "Curves", "Points of each curve in rising x; between them the curve is linear, beyond them the nearest slope goes on.", names)
+    row = FIRST
+    for curve in layout.book.vectors.curves.values():
+        for index, ((x, y), slope) in enumerate(zip(curve.points, curve.slopes, strict=True)):
+            sheet.put(row, 1, curve.name, "scn.label")
+            sheet.put(row, 2, x, "scn.input")
+            sheet.put(row, 3, y, "scn.input")
+            start = row - 1 if index == len(curve.points) - 1 else row
+            text = f"(C{start + 1}-C{start})/(B{start + 1}-B{start})"
+            sheet.formula(row, 4, text, slope, "scn.calc")
+            sheet.put(row, 5, curve.doc, "scn.meta")
+            sheet.put(row, 6, curve.source, "scn.meta")
+            row += 1
+    add_table(sheet, "T_curves", names, row - 1)
+    widths(sheet, [24, 12, 12, 12, 40, 50])
+    _style.page(sheet.sheet, rows=f"{FIRST - 1}:{FIRST - 1}")
+    return sheet
+
+
+def all_assumptions(result: Result, layout: Layout, workbook: Workbook) -> list[Sheet]:
+    """All the sheets of this module, in order."""
+    book = layout.book
+    sheets = [assumptions(book, workbook)]
+    sheets += [entity(layout, workbook, table, result.entities[name]) for name, table in book.tables.items()]
+    sheets.append(profiles(layout, workbook))
+    if book.vectors.curves:
+        sheets.append(curves(layout, workbook))
+    return sheets
+
+
+__all__ = ["Field", "all_assumptions", "paint_overrides", "validation_for"]

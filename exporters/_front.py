@@ -1,0 +1,224 @@
+"""README, Formulas and Checks: what the workbook is, how it computes, and whether it is still sound."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from openpyxl.formatting.rule import FormulaRule
+from openpyxl.styles import Alignment, Font
+from openpyxl.workbook import Workbook
+from openpyxl.workbook.defined_name import DefinedName
+from openpyxl.worksheet.hyperlink import Hyperlink
+
+import scenario
+from scenario import Result
+from scenario.exporters import _style
+from scenario.exporters._assumptions import add_table, heads, widths
+from scenario.exporters._cells import Sheet
+from scenario.exporters._layout import FIRST, TITLES, Layout, entity_formula
+from scenario.exporters._splice import ROW
+
+OK, CHECK = "OK", "CHECK"
+QUADRATIC = 3_000
+"""Rows up to which every id is compared with every other."""
+
+
+def readme(result: Result, layout: Layout, workbook: Workbook) -> Sheet:
+    """The first page."""
+    book, table = result.book, result.book.table
+    sheet = Sheet(workbook.create_sheet("README", 0))
+    sheet.put(1, 1, table.title, "scn.title")
+    sheet.put(2, 1, "How fast each model decodes on each GPU by each method, and what a million tokens cost. Every black cell is a live formula.",
+              "scn.subtitle")  # fmt: skip
+    sheet.put(4, 1, "Status", "scn.label")
+    status = sheet.formula(4, 2, "all_checks", OK, "scn.check")
+    good, bad = _style._solid("C6EFCE"), _style._solid(_style.RED_FILL)
+    sheet.sheet.conditional_formatting.add("B4", FormulaRule(formula=[f'$B$4="{OK}"'], fill=good, font=Font(color="006100", bold=True)))
+    sheet.sheet.conditional_formatting.add("B4", FormulaRule(formula=[f'$B$4<>"{OK}"'], fill=bad, font=Font(color="9C0006", bold=True)))
+    status.alignment = Alignment(horizontal="left")
+    row = 6
+    sheet.put(row, 1, "Sheets", "scn.heading")
+    about = {
+        "Summary": "The metrics side by side; drop-downs choose what is shown.",
+        "Scenarios": "One row per scenario: inputs at the left, then what applies, lookups, and every computed column.",
+        "Assumptions": "Every constant with value, unit, range, meaning and source.",
+        "Models": "Architectures and what follows from them.", "GPUs": "Memory, bandwidth, peak rates, prices.",
+        "Methods": "Decoding methods and stacks.", "Formats": "Bits of each number format.", "Time models": "How a pass is timed.",
+        "Profiles": "Acceptance by draft position.", "Curves": "Measured points.",
+        "Formulas": "Every column's formula as text: the single source of truth.",
+        "Checks": "What could be wrong, checked live.", "Lists": "What the Summary's drop-downs offer.",
+    }  # fmt: skip
+    for title in workbook.sheetnames:
+        if title in about:
+            row += 1
+            cell = sheet.put(row, 1, title, "scn.url")
+            cell.hyperlink = Hyperlink(ref=cell.coordinate, location=f"'{title}'!A1", display=title)
+            cell.style = "scn.url"
+            sheet.put(row, 2, about[title], "scn.text")
+    row += 2
+    sheet.put(row, 1, "Colours", "scn.heading")
+    legend = [("scn.input", "blue on yellow", "an input: change it"), ("scn.link", "green", "looked up on another sheet"),
+              ("scn.calc", "black", "a formula: leave it"), ("", "red fill", "a value typed over a formula")]  # fmt: skip
+    for style, name, meaning in legend:
+        row += 1
+        cell = sheet.put(row, 1, name, style)
+        if not style:
+            cell.fill = bad
+        sheet.put(row, 2, meaning, "scn.text")
+    row += 2
+    sheet.put(row, 1, "How to read the numbers", "scn.heading")
+    for text in _notes(result):
+        row += 1
+        sheet.put(row, 1, "•", "scn.text")
+        sheet.put(row, 2, text, "scn.text")
+    row += 2
+    sheet.put(row, 1, "Where it comes from", "scn.heading")
+    for name, value in _provenance(result):
+        row += 1
+        sheet.put(row, 1, name, "scn.label")
+        sheet.put(row, 2, value, "scn.text")
+    widths(sheet, [22, 100])
+    _style.fit_rows(sheet.sheet, 6, row, [2])
+    _style.page(sheet.sheet, landscape=False)
+    return sheet
+
+
+def _notes(result: Result) -> list[str]:
+    table = result.book.table
+    notes = []
+    if table.time_model == "bound":
+        notes.append("Times are a roofline bound: no server is faster, real ones are slower. mfu and mbu below 1 bring it nearer to what you measure.")
+    notes += [
+        "A row that does not fit in memory keeps its sizes and pass times, and shows no TPOT, throughput, speedup or price; its status says why.",
+        "A blank input means that the default on Assumptions applies; the APPLIED columns of Scenarios show what does.",
+        "What cannot be computed is blank. Numbers are rounded by their format only.",
+        "gpus pools memory, bandwidth and arithmetic of several GPUs ideally; communication is not counted.",
+    ]
+    if table.where is not None:
+        notes.append(f"where: {table.where.text} was applied when this file was written ({result.left_out:,} rows left out); it does not act in here.")
+    if table.sort:
+        notes.append("Rows were sorted by " + ", ".join(name for name, _ in table.sort) + " when this file was written.")
+    return notes
+
+
+def _provenance(result: Result) -> list[tuple[str, str]]:
+    table = result.book.table
+    found = [
+        ("table", table.shown_as), ("sha256", table.sha256), ("time model", table.time_model),
+        ("rows", f"{result.full.height:,}"), ("written by", f"scenario {scenario.__version__}"),
+        ("command", f"scenario run {table.shown_as} -o costs.xlsx"),
+    ]  # fmt: skip
+    others = [f"{name} ({origin})" for name, origin in result.book.plugins if origin != "built in"]
+    if others:
+        found.append(("plugins", ", ".join(others)))
+    return found
+
+
+def formulas(layout: Layout, workbook: Workbook) -> Sheet:
+    """Every column: kind, unit, formula in the language, formula of the first row, meaning, source."""
+    sheet = Sheet(workbook.create_sheet("Formulas"))
+    names = ["sheet", "column", "kind", "unit", "formula", "in the first row", "number format", "meaning", "source"]
+    heads(sheet, "Formulas", "The formula column is what the engine computes; the next one is the same in spreadsheet terms.", names)
+    row = FIRST
+    for column in layout.columns.values():
+        item = column.item
+        text = "" if item is None or not column.formula else item.text
+        values = ["Scenarios", column.name, column.band.lower(), item.unit if item else "", text,
+                  "=" + column.formula.replace(ROW, str(FIRST)) if column.formula else "", _style.number_format(item) if item else "General",
+                  (item.doc if item else column.doc), item.source if item else ""]  # fmt: skip
+        row = _formula_row(sheet, row, values)
+    for name, table in layout.book.tables.items():
+        for item in table.columns:
+            values = [TITLES[name], item.name, "calc", item.unit, item.text,
+                      "=" + entity_formula(layout, table, item).replace(ROW, str(FIRST)), _style.number_format(item), item.doc, item.source]  # fmt: skip
+            row = _formula_row(sheet, row, values)
+    add_table(sheet, "T_formulas", names, row - 1)
+    widths(sheet, [12, 28, 10, 13, 60, 80, 18, 50, 40])
+    _style.fit_rows(sheet.sheet, FIRST, row - 1, [5, 6, 8, 9])
+    _style.page(sheet.sheet, rows=f"{FIRST - 1}:{FIRST - 1}")
+    return sheet
+
+
+def _formula_row(sheet: Sheet, row: int, values: list[str]) -> int:
+    for column, value in enumerate(values, 1):
+        sheet.put(row, column, value, "scn.label" if column == 2 else "scn.text")
+    return row + 1
+
+
+def checks(result: Result, layout: Layout, workbook: Workbook) -> Sheet:
+    """Live checks with one master check, ``all_checks``."""
+    sheet = Sheet(workbook.create_sheet("Checks"))
+    names = ["check", "found", "status", "what to do"]
+    heads(sheet, "Checks", "Each check counts what is wrong; all of them together are the status on README.", names)
+    row = FIRST
+    for name, formula, advice in _checks(result, layout):
+        sheet.put(row, 1, name, "scn.text")
+        sheet.formula(row, 2, formula, 0, "scn.calc", "#,##0")
+        sheet.formula(row, 3, f'IF(ISERROR(B{row}),"{CHECK}",IF(B{row}=0,"{OK}","{CHECK}"))', OK, "scn.check")
+        sheet.put(row, 4, advice, "scn.text")
+        row += 1
+    last = row - 1
+    sheet.put(3, 1, "All checks", "scn.label")
+    sheet.formula(3, 3, f'IF(COUNTIF(C{FIRST}:C{last},"{OK}")=ROWS(C{FIRST}:C{last}),"{OK}","{CHECK}")', OK, "scn.check")
+    workbook.defined_names["all_checks"] = DefinedName("all_checks", attr_text="Checks!$C$3")
+    good, bad = _style._solid("C6EFCE"), _style._solid(_style.RED_FILL)
+    for area in ("C3", f"C{FIRST}:C{last}"):
+        first = area.split(":")[0]
+        sheet.sheet.conditional_formatting.add(area, FormulaRule(formula=[f'{first}="{OK}"'], fill=good))
+        sheet.sheet.conditional_formatting.add(area, FormulaRule(formula=[f'{first}="{CHECK}"'], fill=bad))
+    add_table(sheet, "T_checks", names, last)
+    row += 1
+    sheet.put(row, 1, "For information: then and now", "scn.heading")
+    row = _then_and_now(result, layout, sheet, row + 1)
+    widths(sheet, [64, 16, 16, 70])
+    _style.page(sheet.sheet)
+    return sheet
+
+
+def _checks(result: Result, layout: Layout) -> list[tuple[str, str, str]]:
+    columns = list(layout.columns.values())
+    computed = [column for column in columns if column.formula]
+    block = f"Scenarios!${computed[0].letter}${FIRST}:${computed[-1].letter}${layout.last}"
+    found = [
+        ("Scenarios: cells with an error", f"SUMPRODUCT(--ISERROR({block}))", "Look for a model, GPU, method or format that is not on its sheet, or text in a number."),
+        ("Scenarios: values typed over a formula", f"SUMPRODUCT(--NOT(_xlfn.ISFORMULA({block})))", "Painted red. Copy the formula from a neighbouring row to undo."),
+        ("Scenarios: rows without an id", f"COUNTBLANK({layout.span('id')})", "Give every row an id."),
+    ]  # fmt: skip
+    if result.full.height <= QUADRATIC:
+        ids = layout.span("id")
+        found.append(("Scenarios: ids that stand twice", f'SUMPRODUCT(({ids}<>"")*(COUNTIF({ids},{ids})>1))', "An id names one row."))
+    for column in columns:
+        item = column.item
+        if column.band != "INPUT" or item is None or column.name == "id":
+            continue
+        span = layout.span(column.name)
+        if not item.facts.blank:
+            found.append((f"{column.name}: blank", f"COUNTBLANK({span})", "This input has no default."))
+        if item.facts.type == "number" and item.parameter is not None:
+            low = (">" if not item.facts.open_low else ">=", item.facts.low)
+            text = f"(COUNTA({span})-COUNT({span}))+COUNTIF({span},\"{'<=' if low[0] == '>=' else '<'}{low[1]:.15g}\")+COUNTIF({span},\">{item.facts.high:.15g}\")"
+            found.append((f"{column.name}: out of range or not a number", text, f"From {low[1]:g} to {item.facts.high:g}."))
+    for name, table in layout.book.tables.items():
+        if not table.columns:
+            continue
+        letters = [layout.entity_letter(table, table.columns[i].name) for i in (0, -1)]
+        area = f"{TITLES[name]}!${letters[0]}${FIRST}:${letters[1]}${FIRST + len(table.rows) - 1}"
+        found.append((f"{TITLES[name]}: cells with an error", f"SUMPRODUCT(--ISERROR({area}))", "A field is missing or not a number."))
+        found.append((f"{TITLES[name]}: values typed over a formula", f"SUMPRODUCT(--NOT(_xlfn.ISFORMULA({area})))", "Painted red."))
+    return found
+
+
+def _then_and_now(result: Result, layout: Layout, sheet: Sheet, row: int) -> int:
+    for column, head in enumerate(("what", "when written", "now", ""), 1):
+        sheet.put(row, column, head, "scn.head")
+    frame = result.full
+    sums: list[tuple[str, str, Any]] = [("rows", f"COUNTA({layout.span('id')})", frame.height)]
+    for name in ("memory_gb", "round_ms", "tokens_per_s", "usd_per_million_tokens"):
+        total = frame[name].sum() if frame.height else 0
+        sums.append((f"sum of {name}", f"SUM({layout.span(name)})", float(total or 0)))
+    for name, formula, value in sums:
+        row += 1
+        sheet.put(row, 1, name, "scn.text")
+        sheet.put(row, 2, value, "scn.calc", "#,##0.0000" if name != "rows" else "#,##0")
+        sheet.formula(row, 3, formula, value, "scn.calc", "#,##0.0000" if name != "rows" else "#,##0")
+    return row

@@ -1,0 +1,157 @@
+"""Where everything stands in the workbook: the addresses that formulas are compiled against.
+
+Row formulas refer to their own row with the column fixed (``$D12``), scalars by defined names that point at
+one cell, catalog values by position in an absolute range. No structured references, no dynamic arrays:
+LibreOffice and Google Sheets would fail on them.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+
+from openpyxl.utils import get_column_letter
+
+from scenario import Book, EntityTable, Field, compile_excel
+from scenario.exporters._splice import ROW
+
+FIRST = 6
+"""The first data row of every sheet with a table; its header is the row above."""
+SPARE = 50
+"""Free rows below a catalog table that lookups already cover."""
+TITLES = {"models": "Models", "gpus": "GPUs", "methods": "Methods", "formats": "Formats", "time_models": "Time models"}
+RESULTS = (
+    "status", "fits", "bound", "tokens_per_round", "round_ms", "tpot_ms", "tokens_per_s", "speedup", "memory_gb", "max_batch",
+    "usd_per_million_tokens",
+)  # fmt: skip
+"""What people come for stands right beside the inputs; the working follows further right."""
+POSITIONS = 16
+
+
+@dataclass(frozen=True)
+class Column:
+    """One column of the Scenarios sheet.
+
+    ``band`` is INPUT, RESULT, APPLIED (what applies to the row), LOOKUP or CALC; ``formula`` the template with the
+    row number left open, empty for an input. ``item`` is None for a helper column that only the workbook has.
+    """
+
+    name: str
+    band: str
+    letter: str
+    formula: str = ""
+    item: Field | None = None
+    doc: str = ""
+
+
+@dataclass
+class Layout:
+    """The addresses of one workbook. ``rows`` is how many scenarios it holds."""
+
+    book: Book
+    rows: int
+    columns: dict[str, Column] = field(default_factory=dict)
+    key: tuple[str, ...] = ()
+
+    @property
+    def last(self) -> int:
+        return FIRST + max(self.rows, 1) - 1
+
+    def span(self, name: str) -> str:
+        """The absolute range of a column of Scenarios, with its sheet."""
+        letter = self.columns[name].letter
+        return f"Scenarios!${letter}${FIRST}:${letter}${self.last}"
+
+    def entity_letter(self, table: EntityTable, name: str) -> str:
+        """The column of a catalog sheet in which a field stands: name, title, inputs, computed, sources."""
+        order = ["name", "title", *(f.name for f in table.inputs), *(f.name for f in table.columns)]
+        return get_column_letter(order.index(name) + 1)
+
+    def entity_span(self, table: EntityTable, name: str) -> str:
+        """The absolute range of a catalog column, spare rows included."""
+        letter = self.entity_letter(table, name)
+        return f"{sheet_ref(TITLES[table.name])}!${letter}${FIRST}:${letter}${FIRST + len(table.rows) + SPARE - 1}"
+
+    def vector_range(self, series: str, part: str) -> str:
+        """The ranges that ``at()`` and ``curve()`` read."""
+        if series == "profiles":
+            last = FIRST + len(self.book.vectors.profiles) + SPARE - 1
+            if part == "names":
+                return f"Profiles!$A${FIRST}:$A${last}"
+            first = 2 + POSITIONS + 1  # name, rates, then the lengths
+            return f"Profiles!${get_column_letter(first)}${FIRST}:${get_column_letter(first + POSITIONS)}${last}"
+        start = FIRST
+        for name, curve in self.book.vectors.curves.items():
+            if name == series:
+                letter = {"x": "B", "y": "C", "slope": "D"}[part]
+                return f"Curves!${letter}${start}:${letter}${start + len(curve.points) - 1}"
+            start += len(curve.points)
+        raise KeyError(series)
+
+    @property
+    def empty(self) -> set[str]:
+        """Names whose cells may be truly empty."""
+        given = {item.name for item in self.book.fields.values() if item.role == "input"}
+        return given | set(self.book.scalars)
+
+
+def sheet_ref(title: str) -> str:
+    """A sheet's name as a formula writes it."""
+    return f"'{title}'" if " " in title else title
+
+
+def lay_out(book: Book, rows: int, key: tuple[str, ...]) -> Layout:
+    """Give every column its place and its formula. ``key`` names the columns the Summary finds rows by."""
+    layout = Layout(book, rows, key=key)
+    fields = list(book.fields.values())
+    inputs = [item for item in fields if item.role == "input"]
+    applied = [item for item in fields if item.role == "calc" and item.parameter is not None]
+    applied += [item for item in fields if item.role == "calc" and item.parameter is None and f"{item.name}_given" in book.fields]
+    lookups = [item for item in fields if item.role == "lookup"]
+    results = [book.fields[name] for name in (*RESULTS, *book.table.columns) if name in book.fields]
+    done = {item.name for item in (*inputs, *applied, *lookups, *results)}
+    calcs = [item for item in fields if item.name not in done]
+    keys = list(dict.fromkeys((item.lookup.table, item.lookup.key) for item in lookups if item.lookup))
+    plan: list[tuple[str, str, Field | None, str]] = [(item.name, "INPUT", item, "") for item in inputs]
+    plan += [(item.name, "RESULT", item, "") for item in results]
+    plan += [(item.name, "APPLIED", item, "") for item in applied]
+    for table, by in keys:
+        plan.append((f"{by}_row", "LOOKUP", None, f"Where {by} stands on the sheet {TITLES[table]}."))
+    plan += [(item.name, "LOOKUP", item, "") for item in lookups]
+    plan += [(item.name, "CALC", item, "") for item in calcs]
+    plan.append(("summary_key", "CALC", None, "What the Summary finds the row by."))
+    letters = {name: get_column_letter(index) for index, (name, *_) in enumerate(plan, 1)}
+
+    def reference(name: str) -> str:
+        return name if name in book.scalars else f"${letters[name]}{ROW}"
+
+    for name, band, item, doc in plan:
+        formula = ""
+        if item is None and name == "summary_key":
+            formula = '&"|"&'.join(reference(part) for part in key) or '""'
+        elif item is None:
+            by = name.removesuffix("_row")
+            table = next(table for table, key_name in keys if key_name == by)
+            found = f"MATCH({reference(by)},{layout.entity_span(book.tables[table], 'name')},0)"
+            formula = f'IF({reference(by)}="","",{found})' if book.fields[by].facts.blank else found
+        elif item.lookup is not None:
+            table_name, by, source = item.lookup.table, item.lookup.key, item.lookup.field
+            entity = book.tables[table_name]
+            row = reference(f"{by}_row")
+            formula = f"INDEX({layout.entity_span(entity, source)},{row})"
+            if entity.fields[source].facts.blank:
+                formula = f'IF({formula}="","",{formula})'
+            if book.fields[by].facts.blank:
+                formula = f'IF({row}="","",{formula})'
+        elif item.node is not None:
+            formula = compile_excel(item.node, reference, layout.vector_range, layout.empty)
+        layout.columns[name] = Column(name, band, letters[name], formula, item, doc)
+    return layout
+
+
+def entity_formula(layout: Layout, table: EntityTable, item: Field) -> str:
+    """The template of a computed catalog column."""
+    assert item.node is not None
+    scalars = layout.book.scalars
+    return compile_excel(
+        item.node, lambda name: name if name in scalars else f"${layout.entity_letter(table, name)}{ROW}", layout.vector_range, set(scalars)
+    )

@@ -1,0 +1,167 @@
+"""Finishes the file that openpyxl began: shown values for its formulas, and the rows of the large sheet.
+
+openpyxl writes formulas without values, so that previews and data tools would read blanks; and it is slow
+for many rows. Here the saved skeleton is copied part by part: small sheets get their values put in, the
+scenario sheet its rows, which polars puts together as text, column by column.
+"""
+
+from __future__ import annotations
+
+import re
+import zipfile
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from typing import Any, BinaryIO
+
+import polars as pl
+
+from scenario.exporters._cells import escape, value_xml
+
+ROW = "\x00"
+"""Stands for the row number in a formula template."""
+SLICE = 2_000
+LEVEL = 6
+
+_FORMULA_CELL = re.compile(r'<c r="([A-Z]+[0-9]+)"([^>]*)><f>(.*?)</f><v ?/?>(?:</v>)?</c>', re.DOTALL)
+
+
+@dataclass(frozen=True)
+class ColumnXml:
+    """One column of the large sheet: its letter, style, and formula template (empty for an input)."""
+
+    name: str
+    letter: str
+    style: int
+    formula: str
+    kind: str
+
+
+def finish(
+    skeleton: BinaryIO, out: BinaryIO, shown: Mapping[str, Mapping[str, Any]], large: str, rows: Iterator[bytes],
+    dimension: str, ignored: str,
+) -> None:  # fmt: skip
+    """Copy the workbook ``skeleton`` to ``out`` with values and rows put in.
+
+    ``shown`` maps a sheet's part name to what its formulas show by cell; ``rows`` is the XML of the rows of
+    the sheet part ``large``, whose range becomes ``dimension``; ``ignored`` is a range in which numbers may
+    stand as text without a warning mark.
+    """
+    with zipfile.ZipFile(skeleton) as source, zipfile.ZipFile(out, "w", zipfile.ZIP_DEFLATED, compresslevel=LEVEL) as target:
+        for info in source.infolist():
+            name = info.filename
+            if name == large:
+                head, tail = _around(source.read(name).decode(), shown.get(name, {}), dimension, ignored)
+                entry = zipfile.ZipInfo(name, info.date_time)
+                entry.compress_type = zipfile.ZIP_DEFLATED
+                with target.open(entry, "w", force_zip64=True) as part:
+                    part.write(head.encode())
+                    for chunk in rows:
+                        part.write(chunk)
+                    part.write(tail.encode())
+                continue
+            data = source.read(name)
+            if name in shown:
+                data = _with_values(data.decode(), shown[name]).encode()
+            elif name.startswith("xl/worksheets/_rels/"):
+                # Some readers do not follow part names that begin at the root.
+                data = data.replace(b'Target="/xl/', b'Target="../')
+            elif name == "docProps/app.xml":
+                # A program that does not know the writer recalculates; openpyxl's name would stop that.
+                data = re.sub(rb"<Application>.*?</Application>", b"<Application>scenario</Application>", data)
+            target.writestr(name, data)
+
+
+def _with_values(xml: str, shown: Mapping[str, Any]) -> str:
+    def fill(match: re.Match[str]) -> str:
+        cell, attributes, formula = match.groups()
+        kind, value = value_xml(shown[cell])
+        return f'<c r="{cell}"{attributes}{kind}><f>{formula}</f><v>{value}</v></c>'
+
+    return _FORMULA_CELL.sub(fill, xml)
+
+
+def _around(xml: str, shown: Mapping[str, Any], dimension: str, ignored: str) -> tuple[str, str]:
+    xml = _with_values(re.sub(r'<dimension ref="[^"]*"', f'<dimension ref="{dimension}"', xml), shown)
+    if ignored:
+        mark = f'<ignoredErrors><ignoredError sqref="{ignored}" numberStoredAsText="1"/></ignoredErrors>'
+        place = re.search(r"<(drawing|legacyDrawing|tableParts)\b", xml)
+        at = place.start() if place else xml.index("</worksheet>")
+        xml = xml[:at] + mark + xml[at:]
+    head, _, tail = xml.partition("</sheetData>")
+    return head, "</sheetData>" + tail
+
+
+def row_chunks(frame: pl.DataFrame, columns: list[ColumnXml], first: int) -> Iterator[bytes]:
+    """The XML of the rows, a slice at a time; ``first`` is the sheet row of the first one."""
+    expression = _row_expression(columns)
+    for start in range(0, frame.height, SLICE):
+        part = frame.slice(start, SLICE)
+        numbers = pl.int_range(first + start, first + start + part.height, eager=True).cast(pl.String)
+        text = part.lazy().with_columns(numbers.alias(ROW)).select(expression).collect().to_series()
+        yield "".join(text.to_list()).encode()
+
+
+def _row_expression(columns: list[ColumnXml]) -> pl.Expr:
+    row = pl.col(ROW)
+    parts: list[pl.Expr | str] = ['<row r="', row, '">']
+    for column in columns:
+        if column.formula:
+            parts += _formula_cell(column, row)
+        else:
+            parts.append(_constant_cell(column, row))
+    parts.append("</row>")
+    return pl.concat_str([pl.lit(part) if isinstance(part, str) else part for part in _joined(parts)])
+
+
+def _joined(parts: list[pl.Expr | str]) -> Iterator[pl.Expr | str]:
+    """Neighbouring pieces of fixed text as one."""
+    text = ""
+    for part in parts:
+        if isinstance(part, str):
+            text += part
+            continue
+        if text:
+            yield text
+            text = ""
+        yield part
+    if text:
+        yield text
+
+
+def _formula_cell(column: ColumnXml, row: pl.Expr) -> list[pl.Expr | str]:
+    kind = {"text": ' t="str"', "flag": ' t="b"'}.get(column.kind, "")
+    value = pl.col(column.name)
+    if column.kind == "number":
+        # A blank is shown as an empty text: the cell's type then differs from row to row.
+        kind_part: pl.Expr | str = pl.when(value.is_null()).then(pl.lit(' t="str"')).otherwise(pl.lit(""))
+    elif column.kind == "flag":
+        kind_part = pl.when(value.is_null()).then(pl.lit(' t="str"')).otherwise(pl.lit(kind))
+    else:
+        kind_part = kind
+    parts: list[pl.Expr | str] = [f'<c r="{column.letter}', row, f'" s="{column.style}"', kind_part, "><f>"]
+    for index, piece in enumerate(escape(column.formula).split(ROW)):
+        if index:
+            parts.append(row)
+        parts.append(piece)
+    return [*parts, "</f><v>", value_text(value, column.kind).fill_null(""), "</v></c>"]
+
+
+def _constant_cell(column: ColumnXml, row: pl.Expr) -> pl.Expr:
+    value = pl.col(column.name)
+    start = [pl.lit(f'<c r="{column.letter}'), row, pl.lit(f'" s="{column.style}"')]
+    empty = pl.concat_str([*start, pl.lit("/>")])
+    if column.kind == "text":
+        text = [pl.lit(' t="inlineStr"><is><t xml:space="preserve">'), value_text(value, "text"), pl.lit("</t></is></c>")]
+    else:
+        text = [pl.lit("><v>"), value_text(value, column.kind), pl.lit("</v></c>")]
+    return pl.when(value.is_null()).then(empty).otherwise(pl.concat_str([*start, *text]))
+
+
+def value_text(value: pl.Expr, kind: str) -> pl.Expr:
+    """A column's values as the text of a cell; null stays null."""
+    if kind == "text":
+        text = value.str.replace_all(r"[\x00-\x08\x0b\x0c\x0e-\x1f]", "\ufffd").str.replace_all(r"_(x[0-9A-Fa-f]{4}_)", "_x005F_${1}")
+        return text.str.slice(0, 32_767).str.replace_many(["&", "<", ">"], ["&amp;", "&lt;", "&gt;"])
+    if kind == "flag":
+        return pl.when(value).then(pl.lit("1")).when(~value).then(pl.lit("0"))
+    return value.cast(pl.String)

@@ -1,0 +1,124 @@
+"""How the workbook looks: one place for fonts, fills, number formats and widths.
+
+Inputs are blue on pale yellow, lookups green, formulas black (the FAST standard's colours); fill and font
+both tell, so that it also reads in grey.
+"""
+
+from __future__ import annotations
+
+import math
+
+from openpyxl.styles import Alignment, Border, Font, NamedStyle, PatternFill, Protection, Side
+from openpyxl.utils import get_column_letter
+from openpyxl.workbook import Workbook
+from openpyxl.worksheet.worksheet import Worksheet
+
+from scenario import UNLIMITED, Field
+
+BLUE, GREEN, BLACK, GREY, NAVY = "0000C8", "006100", "000000", "6B7280", "1F3864"
+PALE_YELLOW, PALE_GREEN, PALE_GREY, RED_FILL, AMBER = "FFF9D6", "EAF4E4", "F2F4F7", "F8CBAD", "FFE699"
+BANDS = {"INPUT": PALE_YELLOW, "RESULT": "D9E7F5", "APPLIED": "E4ECF7", "LOOKUP": PALE_GREEN, "CALC": PALE_GREY}
+TABS = {
+    "README": NAVY, "Summary": "2E75B6", "Charts": "2E75B6", "Scenarios": "548235", "Formulas": "7F7F7F", "Checks": "C00000",
+}  # fmt: skip
+INPUT_TAB = "BF9000"
+
+_HAIR = Side(style="hair", color="C9CDD3")
+_THIN = Side(style="thin", color="9AA1AB")
+
+
+def _solid(color: str) -> PatternFill:
+    return PatternFill("solid", start_color=color, end_color=color)
+
+
+def add_styles(book: Workbook) -> None:
+    """Register the named styles; an analyst finds them in the style gallery."""
+    book._named_styles["Normal"].font = Font(name="Calibri", size=10)
+    base = {"name": "Calibri", "size": 10}
+    grid = Border(bottom=_HAIR)
+    styles = [
+        NamedStyle("scn.title", font=Font(name="Calibri", size=16, bold=True, color=NAVY)),
+        NamedStyle("scn.subtitle", font=Font(**base, italic=True, color=GREY)),
+        NamedStyle("scn.heading", font=Font(name="Calibri", size=12, bold=True, color=NAVY)),
+        NamedStyle("scn.text", font=Font(**base), alignment=Alignment(vertical="top", wrap_text=True)),
+        NamedStyle("scn.label", font=Font(**base, bold=True), alignment=Alignment(vertical="top")),
+        NamedStyle("scn.head", font=Font(**base, bold=True, color="FFFFFF"), fill=_solid(NAVY),
+                   alignment=Alignment(vertical="center", wrap_text=True), border=Border(bottom=_THIN)),
+        NamedStyle("scn.meta", font=Font(name="Calibri", size=8, italic=True, color=GREY)),
+        NamedStyle("scn.input", font=Font(**base, color=BLUE), fill=_solid(PALE_YELLOW), border=grid,
+                   protection=Protection(locked=False)),
+        NamedStyle("scn.link", font=Font(**base, color=GREEN), border=grid),
+        NamedStyle("scn.calc", font=Font(**base, color=BLACK), border=grid),
+        NamedStyle("scn.check", font=Font(**base, bold=True), alignment=Alignment(horizontal="center")),
+        NamedStyle("scn.url", font=Font(**base, underline="single", color="0563C1")),
+    ]  # fmt: skip
+    for band, color in BANDS.items():
+        font = Font(name="Calibri", size=9, bold=True, color=GREY)
+        styles.append(NamedStyle(f"scn.band.{band.lower()}", font=font, fill=_solid(color)))
+    for style in styles:
+        book.add_named_style(style)
+
+
+_BIG = '[>=1000000000]#,##0.00,,,"{0}";[>=1000000]#,##0.00,,"M";#,##0'
+FORMATS = {
+    "$/1M tokens": "$#,##0.0000", "$/GPU-hour": "$#,##0.00", "$": "$#,##0.00", "ms": "#,##0.000", "us": "#,##0.0", "GB": "#,##0.00",
+    "TB/s": "#,##0.00", "GB/s": "#,##0", "TFLOP/s": "#,##0", "TOP/s": "#,##0", "W": "#,##0", "x": '0.00"x"', "%": "0.0%",
+    "tokens/s": "#,##0", "tokens": "#,##0.00", "rows": "#,##0.0", "FLOP/byte": "#,##0.0", "experts": "#,##0.0", "bit": "0.00",
+    "parameters": _BIG.format("B"), "FLOP": _BIG.format("G"), "bytes": "#,##0", "sequences": "#,##0", "GPUs": "#,##0",
+}  # fmt: skip
+"""Number formats by unit: what is shown is rounded by the format, never by a formula."""
+
+
+def number_format(item: Field) -> str:
+    """The number format of a column: its own, else by unit, else by what its values are."""
+    if item.format:
+        return item.format
+    if item.facts.type != "number":
+        return "General"
+    if item.name == "max_batch" or (item.facts.high >= UNLIMITED and item.unit == "sequences"):
+        return f'[>={UNLIMITED:.0f}]"unlimited";#,##0'
+    whole = item.facts.integer and item.unit not in FORMATS
+    by_unit = FORMATS.get(item.unit)
+    if item.facts.integer and item.unit in ("tokens", "rows", "ms", "bit"):
+        return "#,##0"
+    return by_unit or ("#,##0" if whole else "0.00##" if item.facts.high <= 1000 else "#,##0.00")
+
+
+def width(item: Field, longest: int) -> float:
+    """A column width that shows the header in two lines and the values whole."""
+    words = max((len(word) for word in item.name.split("_")), default=4)
+    base = max(words + 2, min(len(item.name) * 0.62 + 2, 20), len(item.unit) * 0.9 + 2, 9.5)
+    if item.facts.type == "text":
+        return min(max(base, longest * 1.02 + 2), 46)
+    if item.unit in ("bytes",):
+        base = max(base, 13)
+    return min(base, 24)
+
+
+def lines(text: str, wide: float) -> int:
+    """How many lines a wrapped text takes in a column of this width."""
+    return sum(max(1, math.ceil(len(line) / max(wide * 1.08, 1))) for line in (text or "").split("\n"))
+
+
+def fit_rows(sheet: Worksheet, first: int, last: int, wrapped: list[int]) -> None:
+    """Set row heights so that the texts wrapped in these columns show whole; some programs do not do it themselves."""
+    for row in range(first, last + 1):
+        count = max((lines(str(sheet.cell(row, c).value or ""), sheet.column_dimensions[get_column_letter(c)].width) for c in wrapped), default=1)
+        sheet.row_dimensions[row].height = 13.5 * min(count, 12) + 1.5
+
+
+def page(sheet: Worksheet, *, rows: str = "", columns: str = "", landscape: bool = True) -> None:
+    """Print set-up, tab colour, no grid lines."""
+    sheet.sheet_view.showGridLines = False
+    sheet.sheet_properties.tabColor = TABS.get(sheet.title, INPUT_TAB)
+    sheet.sheet_properties.pageSetUpPr.fitToPage = True
+    sheet.page_setup.orientation = "landscape" if landscape else "portrait"
+    sheet.page_setup.paperSize = sheet.PAPERSIZE_A4
+    sheet.page_setup.fitToWidth, sheet.page_setup.fitToHeight = 1, 0
+    sheet.page_margins.left = sheet.page_margins.right = 0.4
+    sheet.page_margins.top = sheet.page_margins.bottom = 0.6
+    sheet.oddFooter.left.text, sheet.oddFooter.center.text, sheet.oddFooter.right.text = "&F", "&A", "page &P of &N"
+    if rows:
+        sheet.print_title_rows = rows
+    if columns:
+        sheet.print_title_cols = columns

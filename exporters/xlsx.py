@@ -1,0 +1,47 @@
+"""Excel workbooks in which every computed cell is a live formula that already shows the engine's value."""
+
+from __future__ import annotations
+
+from io import BytesIO
+from typing import BinaryIO
+
+from scenario import Exporter, Result, hookimpl
+
+MAX_ROWS = 1_048_576 - 5
+
+
+def write_xlsx(result: Result, stream: BinaryIO) -> None:
+    """Write the workbook: openpyxl makes the skeleton, the rows and shown values are spliced in."""
+    from openpyxl import Workbook
+
+    from scenario.exporters import _assumptions, _front, _layout, _scenarios, _splice, _style, _summary
+
+    workbook = Workbook()
+    del workbook[workbook.active.title]
+    _style.add_styles(workbook)
+    layout = _layout.lay_out(result.book, result.full.height, _summary.key_columns(result))
+    frame = _scenarios.shown_frame(result, layout)
+    sheets = [_summary.summary(result, layout, workbook, frame)]
+    scenarios, recipe = _scenarios.scenarios(result, layout, workbook)
+    sheets += [scenarios, *_assumptions.all_assumptions(result, layout, workbook)]
+    sheets += [_front.formulas(layout, workbook), _front.checks(result, layout, workbook)]
+    workbook.move_sheet("Lists", len(workbook.sheetnames))
+    sheets.append(_front.readme(result, layout, workbook))
+    workbook.active = 0
+    workbook.calculation.fullCalcOnLoad = True
+    workbook.properties.title = result.book.table.title[:255]
+    workbook.properties.creator = "scenario"
+    skeleton = BytesIO()
+    workbook.save(skeleton)
+    parts = {sheet.sheet.title: f"xl/worksheets/sheet{workbook.sheetnames.index(sheet.sheet.title) + 1}.xml" for sheet in sheets}
+    last = list(layout.columns.values())[-1].letter
+    chunks = _splice.row_chunks(frame, recipe, _layout.FIRST)
+    _splice.finish(
+        skeleton, stream, {parts[sheet.sheet.title]: sheet.shown for sheet in sheets}, parts["Scenarios"], chunks,
+        f"A1:{last}{layout.last}", f"A{_layout.FIRST}:A{layout.last}",
+    )  # fmt: skip
+
+
+@hookimpl
+def scenario_exporters():  # type: ignore[no-untyped-def]
+    yield Exporter("xlsx", (".xlsx",), write_xlsx, "An Excel workbook with live formulas.", max_rows=MAX_ROWS)
