@@ -20,23 +20,25 @@ from scenario.spec import Column, Exporter, Function, Method, NamedColumn, Param
 if TYPE_CHECKING:
     from scenario.api import check, run
     from scenario.book import Book, EntityTable, Field, Scalar
-    from scenario.expr import UNLIMITED
+    from scenario.expr import UNLIMITED, names
     from scenario.hooks import hookimpl
     from scenario.result import Result
     from scenario.to_excel import compile_excel
+    from scenario.to_polars import compile_polars
     from scenario.to_text import compile_text
 
 __version__ = "0.1.0"
 
 _LAZY = {
     "run": "api", "check": "api", "hookimpl": "hooks", "Result": "result", "Book": "book", "Field": "book",
-    "EntityTable": "book", "Scalar": "book", "UNLIMITED": "expr", "compile_excel": "to_excel", "compile_text": "to_text",
+    "EntityTable": "book", "Scalar": "book", "UNLIMITED": "expr", "compile_excel": "to_excel", "compile_polars": "to_polars", "names": "expr",
+    "compile_text": "to_text",
 }  # fmt: skip
 
 __all__ = [
     "UNLIMITED", "Book", "Column", "EntityTable", "Exporter", "Field", "FormulaError", "Function", "Method", "NamedColumn",
     "OutputError", "Parameter", "PluginError", "Preset", "Problem", "Result", "Scalar", "ScenarioError", "TableError",
-    "TimeModel", "check", "compile_excel", "compile_text", "hookimpl", "run",
+    "TimeModel", "check", "compile_excel", "compile_polars", "compile_text", "hookimpl", "names", "run",
 ]  # fmt: skip
 
 

@@ -59,15 +59,15 @@ class _Assembler:
         self.input_fields()
         pending = self.formulas(own)
         self.resolve(pending, own)
-        if self.problems:
-            raise FormulaError(self.problems)
         where = self.condition()
         summary_rows, summary_columns = self.summary()
         if self.problems:
-            raise FormulaError(self.problems)
+            raise FormulaError(sorted(self.problems, key=lambda problem: (problem.line, problem.column)))
+        arguments = {name: Facts(low=0, high=1e15, open_low=name == "rows") for name in contract.TIME_FUNCTION[0]}
+        pass_ms = facts.check(self.functions["forward_ms"][1], {**self.env, **arguments})
         return Book(
             self.table, self.scalars, tables, self.fields, self.table.vectors, self.stacks, ["", *self.slot_methods["quantization"]],
-            ["", *self.slot_methods["drafting"]], self.time_models, self.host.methods, where, self.table.sort, summary_rows,
+            ["", *self.slot_methods["drafting"]], self.time_models, self.host.methods, pass_ms, where, self.table.sort, summary_rows,
             summary_columns, self.table.summary.where, tuple((p.name, p.origin) for p in self.host.plugins if p.state == "loaded"),
         )  # fmt: skip
 
@@ -88,11 +88,11 @@ class _Assembler:
                 continue
             value = defaults[name] if given else parameter.default
             alias = name if name in shared.SCALARS else f"default_{name}"
-            source = self.table.file if given else parameter.source or "engine default"
+            source = self.table.shown_as if given else parameter.source or "engine default"
             self.scalar(Scalar(alias, value, parameter, "table" if given else "default", source), False)
         if len(self.time_models) > 1:
             parameter = Parameter(kind="choice", choices=tuple(self.time_models), doc="How a pass is timed.")
-            self.scalar(Scalar("default_time_model", self.table.time_model, parameter, "table", self.table.file), False)
+            self.scalar(Scalar("default_time_model", self.table.time_model, parameter, "table", self.table.shown_as), False)
 
     def method_scalars(self) -> None:
         presets = {}
@@ -109,7 +109,7 @@ class _Assembler:
                     value, preset = presets[method.name, key]
                     origin, source = "preset", f"{preset.source} (preset {preset.name})"
                 if key in typed:
-                    value, origin, source = typed[key], "table", self.table.file
+                    value, origin, source = typed[key], "table", self.table.shown_as
                 value = float(value) if isinstance(value, int | float) else value
                 maybe = parameter.default is None or bool(parameter.derive)
                 self.scalar(Scalar(name, value, parameter, origin, source, method.name), maybe)
@@ -205,7 +205,8 @@ class _Assembler:
             self.delayed["time_model"] = (parameter, Name("default_time_model"))
         for name, parameter in self.parameters.items():
             owners = [method for method in self.host.methods.values() if name in method.parameters]
-            if name in given or any(method.name in self.used for method in owners):
+            shared_by_used = len(owners) > 1 or parameter.kind == "model"
+            if name in given or (shared_by_used and any(method.name in self.used for method in owners)):
                 self.given(name, parameter)
             if self.has_column(name):
                 self.delayed[name] = (parameter, self.by_method(name))
@@ -413,15 +414,19 @@ class _Assembler:
 
     def condition(self) -> Node | None:
         source = self.table.source
-        public = [item.name for item in self.fields.values()]
-        sort_node = source_node(self.table, "sort")
-        self.problems += [unknown_column(source, sort_node, name, public) for name, _ in self.table.sort if name not in self.fields]
+        public = [item.name for item in self.fields.values() if item.public]
+        self.problems += [
+            unknown_column(source, node, name, public)
+            for (name, _), node in zip(self.table.sort, self.table.sort_nodes, strict=True)
+            if name not in self.fields and name not in self.table.columns
+        ]  # fmt: skip
         where = self.table.where
         if where is None:
             return None
         try:
             tree = self.tree(where.text)
-            node = facts.check(tree, {name: self.env[name] for name in (*self.fields, *self.scalars)}, where.text)
+            names = {*self.fields, *self.scalars, *(name for name in self.table.columns if name in self.env)}
+            node = facts.check(tree, {name: self.env[name] for name in names}, where.text)
         except FormulaError as error:
             self.problems += [source.formula_problem(where.node, problem) for problem in error.problems]
             return None
@@ -433,14 +438,14 @@ class _Assembler:
         table, source = self.table, self.table.source
         asked = table.summary
         public = [item.name for item in self.fields.values() if item.public]
-        node = table.summary_node
         metrics = asked.rows or tuple(name for name in SUMMARY_ROWS if name in self.fields) + tuple(table.columns)
-        self.problems += [unknown_column(source, node, name, public) for name in metrics if name not in public]
+        self.problems += [unknown_column(source, asked.nodes.get(("rows", name)), name, public)
+                          for name in metrics if name not in public and name not in table.columns]  # fmt: skip
         inputs = [name for name in ("model", "gpu", "method", "batch", "context", *shared.INPUTS, *self.parameters) if name in self.fields]
         across = asked.columns
         if across and across not in inputs:
-            self.problems.append(unknown_column(source, node, across, inputs))
-        self.problems += [unknown_column(source, node, name, inputs) for name in asked.where if name not in inputs]
+            self.problems.append(unknown_column(source, asked.nodes.get(("columns", across)), across, inputs))
+        self.problems += [unknown_column(source, asked.nodes.get(("where", name)), name, inputs) for name in asked.where if name not in inputs]
         if not across:
             varying = [name for name in table.rows.columns if name in inputs and table.rows[name].n_unique() > 1]
             across = next((name for name in ("method", "model", "gpu", *varying) if name in varying), "model")
@@ -455,11 +460,6 @@ def scalar_name(method: Method, parameter: str) -> str:
 def calc(name: str, column: Column, node: Node, text: str) -> Field:
     """A computed field."""
     return Field(name, "calc", node.facts, column.unit, column.title, column.doc, column.source, column.format, node, text)
-
-
-def source_node(table: Table, key: str):  # type: ignore[no-untyped-def]
-    """The place of a section of the table, if it has one."""
-    return getattr(table, f"{key}_node", None)
 
 
 __all__ = ["Vectors", "assemble", "scalar_name"]

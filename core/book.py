@@ -107,6 +107,8 @@ class Book:
     draftings: list[str]
     time_models: list[str]
     methods: Mapping[str, Method]
+    pass_ms: Node | None = None
+    """Time of one forward pass: a formula of ``rows``, ``weight_gb``, ``kv_gb`` and columns."""
     where: Node | None = None
     sort: tuple[tuple[str, bool], ...] = ()
     summary_rows: tuple[str, ...] = ()

@@ -35,7 +35,7 @@ def heads(sheet: Sheet, title: str, about: str, names: list[str]) -> None:
     for column, name in enumerate(names, 1):
         sheet.put(FIRST - 1, column, name, "scn.head")
     sheet.sheet.row_dimensions[FIRST - 1].height = 30
-    sheet.sheet.freeze_panes = sheet.sheet.cell(FIRST, 2 if len(names) < 9 else 3)
+    sheet.sheet.freeze_panes = f"{'B' if len(names) < 9 else 'C'}{FIRST}"
 
 
 def add_table(sheet: Sheet, name: str, names: list[str], last: int, formulas: dict[int, str] | None = None) -> None:

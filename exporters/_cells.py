@@ -58,7 +58,7 @@ def value_xml(value: Any) -> tuple[str, str]:
     if isinstance(value, bool):
         return ' t="b"', "1" if value else "0"
     if isinstance(value, str):
-        return ' t="str"', escape(clean(value))
+        return (' t="e"' if value == "#N/A" else ' t="str"'), escape(clean(value))
     return "", repr(float(value))
 
 

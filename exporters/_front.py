@@ -40,6 +40,8 @@ def readme(result: Result, layout: Layout, workbook: Workbook) -> Sheet:
     sheet.put(row, 1, "Sheets", "scn.heading")
     about = {
         "Summary": "The metrics side by side; drop-downs choose what is shown.",
+        "Charts": "Pass time, speedup, price and the Pareto view; drop-downs choose model and GPU.",
+        "Chart data": "What the charts draw.",
         "Scenarios": "One row per scenario: inputs at the left, then what applies, lookups, and every computed column.",
         "Assumptions": "Every constant with value, unit, range, meaning and source.",
         "Models": "Architectures and what follows from them.", "GPUs": "Memory, bandwidth, peak rates, prices.",

@@ -6,6 +6,7 @@ import polars as pl
 from openpyxl.comments import Comment
 from openpyxl.formatting.rule import FormulaRule
 from openpyxl.styles import Font
+from openpyxl.utils import get_column_letter
 from openpyxl.workbook import Workbook
 
 from scenario import Result
@@ -44,7 +45,7 @@ def scenarios(result: Result, layout: Layout, workbook: Workbook) -> tuple[Sheet
     _paint(sheet, layout, columns)
     first_calc = next(i for i, column in enumerate(columns, 1) if column.band != "INPUT")
     frozen = min(first_calc, 6)  # past id, model, GPU, method and batch a frozen pane leaves no room to scroll
-    sheet.sheet.freeze_panes = sheet.sheet.cell(FIRST, frozen)
+    sheet.sheet.freeze_panes = f"{get_column_letter(frozen)}{FIRST}"
     formulas = {i: column.formula.replace(ROW, str(FIRST)) for i, column in enumerate(columns) if column.formula}
     add_table(sheet, "T_scenarios", [column.name for column in columns], layout.last, formulas)
     for column in columns:

@@ -85,14 +85,11 @@ def number_format(item: Field) -> str:
 
 
 def width(item: Field, longest: int) -> float:
-    """A column width that shows the header in two lines and the values whole."""
-    words = max((len(word) for word in item.name.split("_")), default=4)
-    base = max(words + 2, min(len(item.name) * 0.62 + 2, 20), len(item.unit) * 0.9 + 2, 9.5)
+    """A column width that shows the header, its filter button, the unit and the values whole."""
+    base = max(len(item.name) * 1.05 + 3, len(item.unit) * 0.9 + 2, 9.5)
     if item.facts.type == "text":
         return min(max(base, longest * 1.02 + 2), 46)
-    if item.unit in ("bytes",):
-        base = max(base, 13)
-    return min(base, 24)
+    return min(max(base, 14.0 if item.unit == "bytes" else 9.5), 32)
 
 
 def lines(text: str, wide: float) -> int:

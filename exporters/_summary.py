@@ -48,16 +48,14 @@ def summary(result: Result, layout: Layout, workbook: Workbook, frame: pl.DataFr
     sheet.put(top, 1, across, "scn.head")
     sheet.put(top, 2, "unit", "scn.head")
     sheet.put(top + 1, 1, "row of Scenarios", "scn.meta")
-    keys = dict(zip(frame["summary_key"].to_list(), range(1, frame.height + 1), strict=True)) if frame.height else {}
-    for repeated in list(keys):
-        keys[repeated] = frame["summary_key"].index_of(repeated) + 1 if frame.height <= 2000 else keys[repeated]
+    keys = first_rows(frame)
     for column, value in enumerate(values, 3):
         letter = get_column_letter(column)
         sheet.put(top, column, value, "scn.input", _style.number_format(book.fields[across]))
         sheet.sheet.cell(top, column).font = Font(name="Calibri", size=10, bold=True, color=_style.BLUE)
         sheet.sheet.cell(top, column).alignment = _style.Alignment(horizontal="right")
         key = '&"|"&'.join(f"{letter}${top}" if name == across else f"$C${4 + list(chosen).index(name)}" for name in layout.key)
-        shows = keys.get("|".join(_shown(value if name == across else chosen[name]) for name in layout.key))
+        shows = keys.get("|".join(as_key(value if name == across else chosen[name]) for name in layout.key))
         sheet.formula(top + 1, column, f'IFERROR(MATCH({key},{layout.span("summary_key")},0),"")', shows, "scn.meta", "0")
         for row, metric in enumerate(book.summary_rows, top + 2):
             item = book.fields[metric]
@@ -80,10 +78,10 @@ def summary(result: Result, layout: Layout, workbook: Workbook, frame: pl.DataFr
     for said in (NO_FIT, NO_ROW):
         sheet.sheet.conditional_formatting.add(area, FormulaRule(formula=[f'C{top + 2}="{said}"'], font=grey))
     _drop_downs(sheet, layout, chosen, frame, across, top, len(values), workbook)
-    longest = max((len(_shown(value)) for value in values), default=10)
+    longest = max((len(as_key(value)) for value in values), default=10)
     status = max((len(str(value)) for value in frame["status"].unique().to_list()), default=8) if "status" in book.summary_rows else 8
     widths(sheet, [30.0, 13.0, *[min(max(longest + 3.0, 14.0, status * 0.95 + 2), 30.0)] * max(len(values), 1)])
-    sheet.sheet.freeze_panes = sheet.sheet.cell(top + 2, 3)
+    sheet.sheet.freeze_panes = f"C{top + 2}"
     _style.page(sheet.sheet)
     return sheet
 
@@ -96,7 +94,14 @@ def _first_choice(result: Result, name: str) -> Any:
     return values[0] if values else None
 
 
-def _shown(value: Any) -> str:
+def first_rows(frame: pl.DataFrame) -> dict[str, int]:
+    """The first row of Scenarios (from 1) with each summary key, as MATCH finds it."""
+    firsts = frame.with_row_index("#row", 1).unique("summary_key", keep="first", maintain_order=True)
+    return dict(zip(firsts["summary_key"].to_list(), firsts["#row"].to_list(), strict=True))
+
+
+def as_key(value: Any) -> str:
+    """A value as a spreadsheet joins it to a text."""
     if value is None:
         return ""
     if isinstance(value, float):
@@ -124,7 +129,7 @@ def _drop_downs(sheet: Sheet, layout: Layout, chosen: dict[str, Any], frame: pl.
         for row, option in enumerate(options, 5):
             lists.put(row, column, option, "scn.calc", _style.number_format(layout.book.fields[name]))
         letter = get_column_letter(column)
-        lists.sheet.column_dimensions[letter].width = max([len(_shown(option)) for option in options] + [10]) + 3
+        lists.sheet.column_dimensions[letter].width = max([len(as_key(option)) for option in options] + [10]) + 3
         validation = DataValidation(type="list", formula1=f"Lists!${letter}$5:${letter}${4 + max(len(options), 1)}", allow_blank=True)
         validation.showErrorMessage = False
         sheet.sheet.add_data_validation(validation)

@@ -14,7 +14,7 @@ def write_xlsx(result: Result, stream: BinaryIO) -> None:
     """Write the workbook: openpyxl makes the skeleton, the rows and shown values are spliced in."""
     from openpyxl import Workbook
 
-    from scenario.exporters import _assumptions, _front, _layout, _scenarios, _splice, _style, _summary
+    from scenario.exporters import _assumptions, _charts, _front, _layout, _scenarios, _splice, _style, _summary
 
     workbook = Workbook()
     del workbook[workbook.active.title]
@@ -22,10 +22,12 @@ def write_xlsx(result: Result, stream: BinaryIO) -> None:
     layout = _layout.lay_out(result.book, result.full.height, _summary.key_columns(result))
     frame = _scenarios.shown_frame(result, layout)
     sheets = [_summary.summary(result, layout, workbook, frame)]
+    sheets += _charts.charts(result, layout, workbook, frame)
     scenarios, recipe = _scenarios.scenarios(result, layout, workbook)
     sheets += [scenarios, *_assumptions.all_assumptions(result, layout, workbook)]
     sheets += [_front.formulas(layout, workbook), _front.checks(result, layout, workbook)]
-    workbook.move_sheet("Lists", len(workbook.sheetnames))
+    for title in ("Chart data", "Lists"):
+        workbook.move_sheet(title, len(workbook.sheetnames))
     sheets.append(_front.readme(result, layout, workbook))
     workbook.active = 0
     workbook.calculation.fullCalcOnLoad = True
