@@ -1,4 +1,4 @@
-"""The formula language: text in, a checked syntax tree out. Nothing here evaluates anything.
+"""The formula language: text in, a syntax tree out. Nothing here evaluates anything.
 
 A formula is a small subset of Python's expression syntax (``+ - * / // % **``, comparisons,
 ``and or not``, ``a if c else b``, calls of known functions, numbers, quoted text, names). Python's own
@@ -11,14 +11,23 @@ import ast
 import math
 import re
 import warnings
-from collections.abc import Callable, Iterator
-from dataclasses import dataclass, field, fields, replace
+from collections.abc import Callable
 from typing import Any
 
 from scenario.errors import FormulaError, Problem
+from scenario.scan import problem, refuse_early, syntax_problem
+from scenario.tree import Binary, Blank, Call, Compare, Flag, If, Logic, Name, Negate, Node, Not, Number, Span, Text
+
+from scenario.tree import children, measure, names, rebuild, substitute, walk  # isort: skip
+
+__all__ = [
+    "CONSTANTS", "NAME", "UNLIMITED", "Binary", "Blank", "Call", "Compare", "Flag", "If", "Logic", "Name", "Negate", "Node",
+    "Not", "Number", "Span", "Text", "children", "expand", "names", "parse", "problem", "rebuild", "substitute", "walk",
+]  # fmt: skip
 
 MAX_LENGTH = 4000
 MAX_DEPTH = 60
+MAX_HEIGHT = 150
 MAX_NODES = 4000
 MAX_CALLS = 16
 UNLIMITED = 1e15
@@ -26,88 +35,6 @@ UNLIMITED = 1e15
 CONSTANTS: dict[str, float] = {"unlimited": UNLIMITED}
 
 NAME = re.compile(r"[A-Za-z][A-Za-z0-9_]*\Z")
-
-Span = tuple[int, int]
-"""Line and column (both from 1) inside the formula's own text."""
-
-
-@dataclass(frozen=True)
-class Node:
-    """A node of the tree; ``facts`` is filled in by :func:`scenario.facts.check`."""
-
-    span: Span = field(default=(0, 0), compare=False, kw_only=True)
-    facts: Any = field(default=None, compare=False, kw_only=True, repr=False)
-
-
-@dataclass(frozen=True)
-class Number(Node):
-    value: float
-
-
-@dataclass(frozen=True)
-class Text(Node):
-    value: str
-
-
-@dataclass(frozen=True)
-class Flag(Node):
-    value: bool
-
-
-@dataclass(frozen=True)
-class Blank(Node):
-    """The literal ``blank``: no value."""
-
-
-@dataclass(frozen=True)
-class Name(Node):
-    id: str
-
-
-@dataclass(frozen=True)
-class Negate(Node):
-    operand: Node
-
-
-@dataclass(frozen=True)
-class Not(Node):
-    operand: Node
-
-
-@dataclass(frozen=True)
-class Binary(Node):
-    op: str
-    left: Node
-    right: Node
-
-
-@dataclass(frozen=True)
-class Compare(Node):
-    op: str
-    left: Node
-    right: Node
-
-
-@dataclass(frozen=True)
-class Logic(Node):
-    """``and`` / ``or`` of two or more parts, read from the left and stopping early."""
-
-    op: str
-    parts: tuple[Node, ...]
-
-
-@dataclass(frozen=True)
-class If(Node):
-    test: Node
-    then: Node
-    other: Node
-
-
-@dataclass(frozen=True)
-class Call(Node):
-    function: str
-    args: tuple[Node, ...]
-
 
 BINARY: dict[type[ast.operator], str] = {
     ast.Add: "+", ast.Sub: "-", ast.Mult: "*", ast.Div: "/", ast.Pow: "**", ast.FloorDiv: "//", ast.Mod: "%",
@@ -120,18 +47,23 @@ LITERALS: dict[str, Callable[[Span], Node]] = {
     "true": lambda span: Flag(True, span=span),
     "false": lambda span: Flag(False, span=span),
 }
-REFUSED: dict[type[ast.AST], str] = {
-    ast.Attribute: "a formula has no attributes; write a plain column name",
-    ast.Subscript: "a formula has no subscripts; at(profile, n) reads a profile, curve(name, x) a curve",
-    ast.Lambda: "a formula has no lambda",
-    ast.Tuple: "a number has a decimal point, not a comma; a function needs its name before the brackets",
-    ast.List: "a formula has no lists; acceptance profiles and curves hold series of numbers",
-    ast.BitXor: "a power is written ** (2 ** 3), not ^",
-    ast.BitAnd: "write 'and'",
-    ast.BitOr: "write 'or'",
-    ast.Invert: "write 'not'",
-    ast.Is: "compare with ==",
-    ast.In: "write a == \"x\" or a == \"y\"",
+_COMPREHENSION = ("a comprehension", "")
+REFUSED: dict[type[ast.AST], tuple[str, str]] = {
+    ast.Attribute: ("an attribute", "a formula has no attributes; write a plain column name"),
+    ast.Subscript: ("a subscript", "a formula has no subscripts; at(profile, n) reads a profile, curve(name, x) a curve"),
+    ast.Lambda: ("lambda", ""),
+    ast.Tuple: ("a comma here", "a number has a decimal point, not a comma; a function needs its name before the brackets"),
+    ast.List: ("a list", "a formula has no lists; acceptance profiles and curves hold series of numbers"),
+    ast.Set: ("a set", ""), ast.Dict: ("a dict", ""),
+    ast.ListComp: _COMPREHENSION, ast.SetComp: _COMPREHENSION, ast.DictComp: _COMPREHENSION, ast.GeneratorExp: _COMPREHENSION,
+    ast.NamedExpr: ("':='", "a formula gives nothing a name"),
+    ast.JoinedStr: ('f"..."', "a text is written as it is, in quotes"),
+    ast.Await: ("await", ""), ast.Yield: ("yield", ""), ast.YieldFrom: ("yield", ""), ast.Starred: ("'*' in front", ""),
+    ast.BitXor: ("'^'", "a power is written ** (2 ** 3), not ^"),
+    ast.BitAnd: ("'&'", "write 'and'"), ast.BitOr: ("'|'", "write 'or'"), ast.Invert: ("'~'", "write 'not'"),
+    ast.MatMult: ("'@'", ""), ast.LShift: ("'<<'", ""), ast.RShift: ("'>>'", ""),
+    ast.Is: ("'is'", "compare with =="), ast.IsNot: ("'is not'", "compare with !="),
+    ast.In: ("'in'", "write a == \"x\" or a == \"y\""), ast.NotIn: ("'not in'", "write a != \"x\" and a != \"y\""),
 }  # fmt: skip
 
 
@@ -144,86 +76,37 @@ def parse(text: str) -> Node:
     if not isinstance(text, str):
         raise FormulaError("a formula is a text")
     if len(text) > MAX_LENGTH:
-        raise FormulaError(f"the formula has {len(text):,} characters; the limit is {MAX_LENGTH:,}")
+        raise FormulaError(problem(text, (1, 1), f"the formula has {len(text):,} characters; the limit is {MAX_LENGTH:,}"))
+    text = text.replace("\r\n", "\n").replace("\r", "\n")
     if not text.strip():
         raise FormulaError("the formula is empty")
-    _refuse_early(text)
+    refuse_early(text, MAX_DEPTH)
     try:
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")
             # Brackets let a formula run over several lines; they shift the first line by one column.
             tree = ast.parse(f"({text}\n)", mode="eval").body
     except SyntaxError as error:
-        raise _syntax_problem(text, error) from None
+        raise syntax_problem(text, error) from None
     except (RecursionError, MemoryError, ValueError) as error:
-        raise FormulaError(f"the formula cannot be read: {type(error).__name__}") from None
+        said = "the formula is nested too deeply" if isinstance(error, RecursionError | MemoryError) else "the formula cannot be read"
+        raise FormulaError(problem(text, (1, 1), said)) from None
     reader = _Reader(text)
     node = reader.read(tree, 0)
+    if not reader.problems:
+        _refuse_height(node, text)
     if reader.problems:
         raise FormulaError(reader.problems)
     return node
 
 
-def problem(text: str, span: Span, message: str, hint: str = "") -> Problem:
-    """A problem at ``span`` of a formula, with the line of the formula and the mark."""
-    line, column = span
-    lines = text.splitlines() or [""]
-    source = lines[line - 1] if 0 < line <= len(lines) else ""
-    return Problem(message, hint, line=line, column=column, source=source, caret=column if source else 0)
-
-
-def _refuse_early(text: str) -> None:
-    """What Python's parser would take badly, or read as something else, is refused before it."""
-    depth = 0
-    quote = ""
-    line, start = 1, 0
-    for index, char in enumerate(text):
-        span = (line, index - start + 1)
-        if char == "\n":
-            line, start = line + 1, index + 1
-        if quote:
-            if char == "\\":
-                raise FormulaError(problem(text, span, "a text in a formula has no backslash"))
-            quote = "" if char == quote else quote
-            continue
-        if char in "\"'":
-            quote = char
-        elif char in "([{":
-            depth += 1
-            if depth > MAX_DEPTH:
-                raise FormulaError(problem(text, span, f"the formula is nested deeper than {MAX_DEPTH} levels"))
-        elif char in ")]}":
-            depth -= 1
-            if depth < 0:
-                raise FormulaError(problem(text, span, f"there is no opening bracket for this '{char}'"))
-        elif char in "#;\\`$?!" and text[index : index + 2] != "!=":
-            raise FormulaError(problem(text, span, f"'{char}' has no meaning in a formula"))
-    if text.lstrip().startswith("="):
-        raise FormulaError(problem(text, (1, 1), "a formula is written without the '=' in front"))
-
-
-def _syntax_problem(text: str, error: SyntaxError) -> FormulaError:
-    line = error.lineno or 1
-    column = (error.offset or 1) - (1 if line == 1 else 0)
-    lines = text.splitlines() or [""]
-    if line > len(lines):
-        line, column = len(lines), len(lines[-1]) + 1
-    column = min(max(column, 1), len(lines[line - 1]) + 1)
-    hint = ""
-    if re.search(r"\bif\b", text, re.IGNORECASE) and "else" not in text:
-        hint = "a choice is written: value if condition else other"
-    elif "%" in text and re.search(r"[0-9]\s*%\s*($|[-+*/)])", text):
-        hint = "a percentage is written as a number: 0.5"
-    elif "=" in text and not re.search(r"[<>=!]=", text):
-        hint = "two values are compared with =="
-    elif "<>" in text:
-        hint = "'not equal' is written !="
-    message = "the formula cannot be read here"
-    if "never closed" in str(error.msg):
-        message = "a bracket is never closed"
-    elif "unterminated string" in str(error.msg):
-        message = "a text is never closed"
-    return FormulaError(problem(text, (line, column), message, hint))
+def _refuse_height(node: Node, text: str) -> None:
+    parts, height = measure(node, MAX_NODES)
+    if parts > MAX_NODES:
+        raise FormulaError(problem(text, node.span, f"the formula grows past {MAX_NODES} parts when written out"))
+    if height > MAX_HEIGHT:
+        said = f"the formula is a chain or nest of more than {MAX_HEIGHT} steps"
+        raise FormulaError(problem(text, node.span, said, "split it into columns"))
 
 
 class _Reader:
@@ -245,6 +128,10 @@ class _Reader:
         self.problems.append(problem(self.text, self.span(at or node), message, hint))
         return Blank()
 
+    def foreign(self, node: Any, what: ast.AST) -> Node:
+        noun, hint = REFUSED.get(type(what), (type(what).__name__, ""))
+        return self.refuse(node, f"{noun} is not part of the formula language", hint)
+
     def read(self, node: ast.AST, depth: int) -> Node:
         span = self.span(node)
         if depth > MAX_DEPTH:
@@ -259,7 +146,7 @@ class _Reader:
                 if name in CONSTANTS:
                     return Number(CONSTANTS[name], span=span)
                 if not NAME.match(name):
-                    return self.refuse(node, f"'{name}' is not a name: letters, digits and _ , a letter first")
+                    return self.unnameable(node, name)
                 return Name(name, span=span)
             case ast.UnaryOp(op=ast.USub(), operand=operand):
                 return Negate(self.read(operand, below), span=span)
@@ -279,15 +166,17 @@ class _Reader:
                 tail = self.read(other, depth if isinstance(other, ast.IfExp) else below)
                 return If(self.read(test, below), self.read(then, below), tail, span=span)
             case ast.Call(func=ast.Name(id=name), args=args, keywords=keywords):
+                if not NAME.match(name):
+                    return self.unnameable(node, name)
                 if keywords or any(isinstance(arg, ast.Starred) for arg in args):
                     return self.refuse(node, "a function takes its arguments by position")
                 return Call(name, tuple(self.read(arg, below) for arg in args), span=span)
             case ast.Call(func=func):
                 return self.refuse(node, "only a named function can be called", at=func)
-        op = getattr(node, "op", node)
-        return self.refuse(
-            node, f"{type(node).__name__} is not part of the formula language", REFUSED.get(type(op), "")
-        )
+        return self.foreign(node, getattr(node, "op", node))
+
+    def unnameable(self, node: ast.AST, name: str) -> Node:
+        return self.refuse(node, f"'{name}' is not a name: letters, digits and _ , a letter first")
 
     def binary(self, node: ast.BinOp, span: Span, depth: int) -> Node:
         # A long sum leans to the left; walking its spine in a loop keeps the depth that of what is written.
@@ -298,8 +187,6 @@ class _Reader:
             left = left.left
         if not spine:
             return Binary("**", self.read(node.left, depth + 1), self.read(node.right, depth + 1), span=span)
-        if len(spine) > MAX_DEPTH * 4:
-            return self.refuse(node, f"the formula has a chain of {len(spine)} operations; the limit is {MAX_DEPTH * 4}")
         tree = self.read(left, depth + 1)
         for step in reversed(spine):
             tree = Binary(BINARY[type(step.op)], tree, self.read(step.right, depth + 1), span=self.span(step))
@@ -312,8 +199,7 @@ class _Reader:
         first = self.read(left, depth)
         for op, right in zip(ops, rights, strict=True):
             if type(op) not in COMPARE:
-                return self.refuse(node, f"'{type(op).__name__.lower()}' is not part of the formula language",
-                                   REFUSED.get(type(op), "compare with =="))  # fmt: skip
+                return self.foreign(node, op)
             second = self.read(right, depth)
             parts.append(Compare(COMPARE[type(op)], first, second, span=span))
             first = second
@@ -326,6 +212,8 @@ class _Reader:
         if isinstance(value, str):
             if len(value) > 255:
                 return self.refuse(node, "a text in a formula has at most 255 characters")
+            if '"' in value and "'" in value:
+                return self.refuse(node, "a text in a formula holds ' or \", not both")
             return Text(value, span=span)
         if value is None:
             return Blank(span=span)
@@ -344,69 +232,37 @@ class _Reader:
         return Number(number, span=span)
 
 
-def children(node: Node) -> Iterator[Node]:
-    """The nodes directly below ``node``, from left to right as written in the tree."""
-    for item in fields(node):
-        if item.name in ("span", "facts"):
-            continue
-        value = getattr(node, item.name)
-        if isinstance(value, Node):
-            yield value
-        elif isinstance(value, tuple):
-            yield from value
+Functions = dict[str, tuple[tuple[str, ...], Node]]
 
 
-def walk(node: Node) -> Iterator[Node]:
-    """``node`` and everything below it."""
-    stack = [node]
-    while stack:
-        top = stack.pop()
-        yield top
-        stack.extend(reversed(list(children(top))))
-
-
-def names(node: Node) -> list[str]:
-    """The names a formula reads, each once, in reading order."""
-    return list(dict.fromkeys(item.id for item in walk(node) if isinstance(item, Name)))
-
-
-def rebuild(node: Node, change: Callable[[Node], Node]) -> Node:
-    """A copy of ``node`` whose direct children went through ``change``."""
-    parts: dict[str, Any] = {}
-    for item in fields(node):
-        value = getattr(node, item.name)
-        if item.name in ("span", "facts"):
-            continue
-        if isinstance(value, Node):
-            parts[item.name] = change(value)
-        elif isinstance(value, tuple):
-            parts[item.name] = tuple(change(part) for part in value)
-    return replace(node, **parts) if parts else node
-
-
-def substitute(node: Node, values: dict[str, Node]) -> Node:
-    """``node`` with every name in ``values`` replaced by its tree."""
-    if isinstance(node, Name):
-        return values.get(node.id, node)
-    return rebuild(node, lambda child: substitute(child, values))
-
-
-def expand(node: Node, functions: dict[str, tuple[tuple[str, ...], Node]], *, text: str = "", depth: int = 0) -> Node:
+def expand(node: Node, functions: Functions, *, text: str = "") -> Node:
     """``node`` with every call of a function that is itself a formula replaced by that formula.
 
-    ``functions`` maps a name to its argument names and body. Raises :class:`FormulaError` on a wrong
-    number of arguments, on a function that calls itself, and when the result grows past ``MAX_NODES``.
+    ``functions`` maps a name to its argument names and body; what comes from a body stands at the place of the
+    call. Raises :class:`FormulaError` on a wrong number of arguments, on a function that calls itself, and
+    when the result grows past ``MAX_NODES`` or ``MAX_HEIGHT``.
     """
-    if depth > MAX_CALLS:
-        raise FormulaError(problem(text, node.span, "a function ends up calling itself"))
-    node = rebuild(node, lambda child: expand(child, functions, text=text, depth=depth))
-    if isinstance(node, Call) and node.function in functions:
-        arguments, body = functions[node.function]
-        if len(arguments) != len(node.args):
-            said = f"{node.function}({', '.join(arguments)}) takes {len(arguments)} arguments, not {len(node.args)}"
-            raise FormulaError(problem(text, node.span, said))
-        body = substitute(body, dict(zip(arguments, node.args, strict=True)))
-        node = expand(body, functions, text=text, depth=depth + 1)
-        if sum(1 for _ in walk(node)) > MAX_NODES:
-            raise FormulaError(problem(text, node.span, f"the formula grows past {MAX_NODES} parts when written out"))
+    try:
+        node = _expand(node, functions, text, ())
+    except RecursionError:
+        raise FormulaError(problem(text, node.span, "the formula is nested too deeply when written out")) from None
+    _refuse_height(node, text)
     return node
+
+
+def _expand(node: Node, functions: Functions, text: str, path: tuple[str, ...]) -> Node:
+    node = rebuild(node, lambda child: _expand(child, functions, text, path))
+    if not isinstance(node, Call) or node.function not in functions:
+        return node
+    if node.function in path:
+        loop = " -> ".join((*path[path.index(node.function) :], node.function))
+        raise FormulaError(problem(text, node.span, f"a function ends up calling itself: {loop}"))
+    if len(path) >= MAX_CALLS:
+        raise FormulaError(problem(text, node.span, f"functions call each other more than {MAX_CALLS} deep"))
+    arguments, body = functions[node.function]
+    if len(arguments) != len(node.args):
+        said = f"{node.function}({', '.join(arguments)}) takes {len(arguments)} arguments, not {len(node.args)}"
+        raise FormulaError(problem(text, node.span, said))
+    body = substitute(body, dict(zip(arguments, node.args, strict=True)), node.span)
+    _refuse_height(body, text)
+    return _expand(body, functions, text, (*path, node.function))

@@ -4,57 +4,23 @@ Every name comes with :class:`Facts` (a declared range for inputs, the computed 
 :func:`check` carries them through the tree by interval arithmetic. That is what lets the back ends
 guard exactly the operations that can fail: a division by something that is never zero needs no guard,
 neither in polars nor in a workbook cell. One rule holds everywhere: *what cannot be computed is blank*.
-
-An open end at zero stands for at least ``TINY``: no quantity here is smaller without being zero.
 """
 
 from __future__ import annotations
 
-import math
 from collections import ChainMap
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass, replace
+from dataclasses import replace
 
 from scenario import expr, functions
 from scenario.errors import FormulaError, Problem, nearest
 from scenario.expr import Binary, Blank, Call, Compare, Flag, If, Logic, Name, Negate, Node, Not, Number, Text
+from scenario.intervals import HUGE, TINY, End, Facts, arithmetic, interval, may_fail, power
 
-TINY = 1e-30
-HUGE = 1.7e308
-
-End = tuple[float, bool]
-"""A bound and whether it is open (not reached)."""
-
-
-@dataclass(frozen=True)
-class Facts:
-    """Type (``number``, ``text``, ``flag``, ``none`` for a bare blank), range, blankness.
-
-    ``low``/``high`` with ``open_low``/``open_high`` bound a number that is not blank.
-    """
-
-    type: str = "number"
-    low: float = -HUGE
-    high: float = HUGE
-    open_low: bool = False
-    open_high: bool = False
-    blank: bool = False
-    integer: bool = False
-
-    @property
-    def ends(self) -> tuple[End, End]:
-        return (self.low, self.open_low), (self.high, self.open_high)
-
-    def may_be(self, value: float) -> bool:
-        """Whether the number can take exactly ``value``."""
-        above = value > self.low or (value == self.low and not self.open_low)
-        below = value < self.high or (value == self.high and not self.open_high)
-        return above and below
-
-    @property
-    def negative(self) -> bool:
-        return self.low < 0
-
+__all__ = [
+    "FLAG", "HUGE", "NOTHING", "TEXT", "TINY", "End", "Env", "Facts", "arithmetic", "check", "interval", "may_fail", "power",
+    "refine", "unite",
+]  # fmt: skip
 
 TEXT = Facts("text")
 FLAG = Facts("flag")
@@ -82,6 +48,7 @@ class _Checker:
         self.text = text
         self.known = known
         self.problems: list[Problem] = []
+        self.unreached = 0
 
     def say(self, node: Node, message: str, hint: str = "") -> None:
         self.problems.append(expr.problem(self.text, node.span, message, hint))
@@ -110,9 +77,7 @@ class _Checker:
             case Binary(op=op, left=left, right=right):
                 a, b = self.number(left, env), self.number(right, env)
                 facts = arithmetic(op, a.facts, b.facts)
-                constant = a.facts.low == a.facts.high and b.facts.low == b.facts.high
-                if constant and facts.blank and not (a.facts.blank or b.facts.blank):
-                    self.say(node, f"{a.facts.low:g} {op} {b.facts.low:g} has no value that a spreadsheet can hold")
+                self.constant(node, f"{a.facts.low:g} {op} {b.facts.low:g}", [a.facts, b.facts], facts)
                 return replace(node, left=a, right=b, facts=facts)
             case Compare():
                 return self.compare(node, env)
@@ -125,8 +90,9 @@ class _Checker:
                 return replace(node, parts=tuple(done), facts=replace(FLAG, blank=blank))
             case If(test=test, then=then, other=other):
                 condition = self.flag(test, env)
-                yes = self.check(then, refine(env, condition, True))
-                no = self.check(other, refine(env, condition, False))
+                holds = _decided(condition)
+                yes = self.branch(then, refine(env, condition, True), holds is not False)
+                no = self.branch(other, refine(env, condition, False), holds is not True)
                 facts = self.union(node, [yes, no])
                 if condition.facts.blank:
                     facts = replace(facts, blank=True)
@@ -143,6 +109,19 @@ class _Checker:
         )
         self.say(node, f"unknown name '{name}'", hint)
         return Facts(blank=True)
+
+    def branch(self, node: Node, env: Env, reached: bool) -> Node:
+        """A branch of a choice; in one that is never taken, constants without a value do no harm."""
+        self.unreached += not reached
+        done = self.check(node, env)
+        self.unreached -= not reached
+        return done
+
+    def constant(self, node: Node, shown: str, parts: list[Facts], result: Facts) -> None:
+        """Says so where constants alone have no value, such as 1 / 0."""
+        fixed = all(part.low == part.high and not part.blank and part.type == "number" for part in parts)
+        if fixed and result.blank and not self.unreached:
+            self.say(node, f"{shown} has no value that a spreadsheet can hold")
 
     def typed(self, node: Node, env: Env, wanted: str, say: str) -> Node:
         done = self.check(node, env)
@@ -195,8 +174,10 @@ class _Checker:
         for index, arg in enumerate(node.args):
             kind = function.kind(index)
             args.append(self.number(arg, env) if kind == "number" else self.check(arg, env))
-            if kind == "text" and args[-1].facts.type != "text":
+            if kind == "text" and args[-1].facts.type not in ("text", "none"):
                 self.say(arg, f"{node.function}() needs the name of a {function.names[index]} here")
+            if kind == "literal" and not isinstance(arg, Text):
+                self.say(arg, f"{node.function}() needs the name of a {function.names[index]} in quotes here")
         low, high = function.arity
         if not low <= len(args) <= high:
             said = str(low) if low == high else f"at least {low}" if high > 99 else f"{low} to {high}"
@@ -206,6 +187,9 @@ class _Checker:
             self.say(node, function.lint)
         facts = self.union(node, args[function.values_from :]) if function.values_from is not None else Facts()
         result = function.facts([arg.facts for arg in args], facts)
+        if set(function.kinds) == {"number"}:
+            shown = f"{node.function}({', '.join(f'{arg.facts.low:g}' for arg in args)})"
+            self.constant(node, shown, [arg.facts for arg in args], result)
         return replace(node, args=tuple(args), facts=result)
 
 
@@ -218,6 +202,26 @@ def _show(node: Node) -> str:
         case Text(value=value):
             return f'"{value}"'
     return {"number": "a number", "text": "a text", "flag": "a condition", "none": "blank"}[node.facts.type]
+
+
+def _decided(test: Node) -> bool | None:
+    """Whether a condition holds, or does not, whatever the values are; None when that depends."""
+    match test:
+        case Flag(value=value):
+            return value
+        case Not(operand=operand):
+            inner = _decided(operand)
+            return None if inner is None else not inner
+        case Compare(op=op, left=left, right=right) if left.facts.type == right.facts.type == "number":
+            a, b = left.facts, right.facts
+            if a.blank or b.blank or op in ("==", "!="):
+                return None
+            if op in (">", ">="):
+                a, b, op = b, a, _MIRROR[op]
+            if a.high < b.low or (op == "<=" and a.high == b.low):
+                return True
+            return False if a.low > b.high or (op == "<" and a.low == b.high) else None
+    return None
 
 
 def unite(parts: list[Facts]) -> Facts:
@@ -279,94 +283,3 @@ def _narrow(facts: Facts, op: str, by: Facts) -> Facts:
         if by.low == facts.high:
             facts = replace(facts, open_high=True)
     return facts
-
-
-def arithmetic(op: str, a: Facts, b: Facts) -> Facts:
-    """The facts of ``a op b``; blank when an operand may be blank or the operation may fail."""
-    blank = a.blank or b.blank
-    whole = a.integer and b.integer and op in ("+", "-", "*", "//", "%")
-    if op in ("+", "-"):
-        if op == "-":
-            b = replace(b, low=-b.high, high=-b.low, open_low=b.open_high, open_high=b.open_low)
-        low, high = (a.low + b.low, a.open_low or b.open_low), (a.high + b.high, a.open_high or b.open_high)
-        return interval(low, high, blank, whole)
-    if op == "*":
-        return interval(*_product(a.ends, b.ends), blank, whole)
-    if op == "**":
-        return _power(a, b, blank)
-    if b.may_be(0) or b.low < 0 < b.high:
-        if op == "%":
-            return interval(*_modulo(b), True, whole)
-        return Facts(blank=True, integer=whole)
-    if op == "%":
-        return interval(*_modulo(b), blank, whole)
-    result = interval(*_product(a.ends, _reciprocal(b)), blank, whole)
-    if op == "//":
-        low, high = math.floor(max(result.low, -1e300)), math.floor(min(result.high, 1e300))
-        return interval((float(low), False), (float(high), False), result.blank, True)
-    return result
-
-
-def interval(low: End, high: End, blank: bool, integer: bool = False) -> Facts:
-    """Facts with these ends; a bound past the largest double means that the value may overflow."""
-    lower, upper = low[0], high[0]
-    if not (lower >= -HUGE and upper <= HUGE):
-        blank = True
-    lower = -HUGE if math.isnan(lower) else min(max(lower, -HUGE), HUGE)
-    upper = HUGE if math.isnan(upper) else max(min(upper, HUGE), -HUGE)
-    return Facts("number", lower, upper, low[1], high[1], blank, integer)
-
-
-def _modulo(b: Facts) -> tuple[End, End]:
-    return (min(b.low, 0.0), False), (max(b.high, 0.0), False)
-
-
-def _reciprocal(b: Facts) -> tuple[End, End]:
-    def flip(end: End, sign: float) -> End:
-        return (1 / end[0], end[1]) if end[0] else (sign / TINY, True)
-
-    return flip((b.high, b.open_high), -1.0), flip((b.low, b.open_low), 1.0)
-
-
-def _times(a: End, b: End) -> End:
-    if (a[0] == 0 and not a[1]) or (b[0] == 0 and not b[1]):
-        return 0.0, False
-    return a[0] * b[0], a[1] or b[1]
-
-
-def _product(a: tuple[End, End], b: tuple[End, End]) -> tuple[End, End]:
-    ends = [_times(x, y) for x in a for y in b]
-    return min(ends, key=lambda end: (end[0], end[1])), max(ends, key=lambda end: (end[0], not end[1]))
-
-
-def power(base: float, exponent: float) -> float:
-    """``base ** exponent`` for floats, with ``nan`` where it has no real value and ``inf`` past the range.
-
-    ``0 ** 0`` is 1, as in Python and polars.
-    """
-    try:
-        result = float(base) ** float(exponent)
-    except ZeroDivisionError:
-        return math.nan
-    except OverflowError:
-        return math.inf
-    return math.nan if isinstance(result, complex) else result
-
-
-def _power(a: Facts, b: Facts, blank: bool) -> Facts:
-    if (a.may_be(0) or a.low < 0 < a.high) and b.low < 0:
-        return Facts(blank=True)
-    whole = a.integer and b.integer and b.low >= 0
-    if a.low >= 0:
-        bases = [max(a.low, TINY) if a.open_low else a.low, a.high]
-        corners = [power(base, exponent) for base in bases for exponent in (b.low, b.high)]
-        if a.low < 1 < a.high:
-            corners.append(1.0)
-        if b.low < 0 < b.high:
-            corners.append(1.0)
-        low, high = min(corners), max(corners)
-        positive = a.open_low or a.low > 0
-        return interval((low if positive else min(low, 0.0), positive and low <= TINY), (high, False), blank, whole)
-    size = max(abs(a.low), abs(a.high))
-    most = max(power(max(size, TINY), b.low), power(max(size, TINY), b.high), 1.0)
-    return interval((-most, False), (most, False), blank or not b.integer, whole)

@@ -9,9 +9,8 @@ from __future__ import annotations
 import math
 from collections.abc import Callable
 from dataclasses import dataclass, replace
-from typing import Any
 
-Facts = Any  # scenario.facts.Facts; that module imports this one
+from scenario.intervals import HUGE, TINY, Facts
 
 
 @dataclass(frozen=True)
@@ -19,7 +18,7 @@ class FunctionSpec:
     """One built-in function.
 
     ``names`` are its arguments (a last name that ends in ``...`` may stand any number of times), ``kinds`` their types
-    (``number``, ``text``, ``any``); ``values_from`` is the index of the first argument that can become
+    (``number``, ``text``, ``literal`` for a text in quotes, ``any``); ``values_from`` is the index of the first argument that can become
     the result. ``facts(arguments, united)`` gives the facts of the result.
     """
 
@@ -50,10 +49,9 @@ def _number(args: list[Facts], low: float, high: float, *, blank: bool = False, 
     """Number facts with this range; blank as well when an argument may be."""
     first = replace(args[0], type="number", blank=False, open_low=open_low, open_high=False, integer=integer)
     blank = blank or any(arg.blank for arg in args)
-    largest = 1.7e308
-    if not (low >= -largest and high <= largest):
+    if not (low >= -HUGE and high <= HUGE):
         blank = True
-    return replace(first, low=max(low, -largest), high=min(high, largest), blank=blank)
+    return replace(first, low=max(low, -HUGE), high=min(high, HUGE), blank=blank)
 
 
 def _safe(function: Callable[[float], float], value: float) -> float:
@@ -81,7 +79,7 @@ def _abs(args: list[Facts], united: Facts) -> Facts:
 
 def _root(args: list[Facts], united: Facts) -> Facts:
     (x,) = args
-    open_low = x.open_low and x.low >= 0
+    open_low = x.open_low and x.low == 0
     return _number(args, math.sqrt(max(x.low, 0)), math.sqrt(max(x.high, 0)), blank=x.low < 0, open_low=open_low)
 
 
@@ -89,7 +87,7 @@ def _log(args: list[Facts], united: Facts) -> Facts:
     (x,) = args
     positive = x.low > 0 or (x.low == 0 and x.open_low)
     high = math.log(x.high) if x.high > 0 else 0.0
-    return _number(args, math.log(max(x.low, 1e-30)) if positive else -750.0, high, blank=not positive)
+    return _number(args, math.log(x.low or TINY) if positive else -750.0, high, blank=not positive)
 
 
 def _whole(function: Callable[[float], float]) -> Callable[[list[Facts], Facts], Facts]:
@@ -121,11 +119,14 @@ def _at(args: list[Facts], united: Facts) -> Facts:
 
 
 def _curve(args: list[Facts], united: Facts) -> Facts:
-    return _number([args[1]], -1e30, 1e30, blank=args[0].blank)
+    # The points of a curve are quantities of this world; far outside them the last slope may lead anywhere.
+    x = args[1]
+    most = 1e30 if max(abs(x.low), abs(x.high)) <= 1e12 else math.inf
+    return _number([x], -most, most)
 
 
 def _is_blank(args: list[Facts], united: Facts) -> Facts:
-    return replace(args[0], type="flag", blank=False, low=-1.7e308, high=1.7e308)
+    return replace(args[0], type="flag", blank=False, low=-HUGE, high=HUGE)
 
 
 _SPECS = (
@@ -140,7 +141,7 @@ _SPECS = (
     FunctionSpec("ceil", ("x",), "The next whole number at or above x.", _whole(math.ceil)),
     FunctionSpec("trunc", ("x",), "x without its fraction.", _whole(math.trunc)),
     FunctionSpec("round", ("x", "digits..."), "Not for formulas: use a number format.",
-                 lambda args, united: _number(args, -1.7e308, 1.7e308),
+                 lambda args, united: _number(args, -HUGE, HUGE),
                  lint="no rounding inside a formula: back ends round halves differently, and it hides digits; "
                       "a column's number format rounds what is shown"),
     FunctionSpec("choose", ("number", "first", "others..."), "The first value for 1, the second for 2, ...; "
@@ -151,6 +152,6 @@ _SPECS = (
     FunctionSpec("at", ("profile", "n"), "Expected tokens per round, bonus included, of an acceptance profile "
                  "with n draft tokens (0 to 16).", _at, ("text", "number")),
     FunctionSpec("curve", ("curve", "x"), "A curve at x: linear between its points, the nearest slope beyond them.",
-                 _curve, ("text", "number")),
+                 _curve, ("literal", "number")),
 )  # fmt: skip
 FUNCTIONS: dict[str, FunctionSpec] = {spec.name: spec for spec in _SPECS}

@@ -15,8 +15,9 @@ def order(
 
     ``reads`` maps a column to the names in its formula; names that are not columns are inputs and are
     passed over. Raises :class:`FormulaError` with every loop, each written in reading order
-    (``a -> b -> a``: a reads b, b reads a) at the ``place`` of its first column.
+    (``a -> b -> a``: a reads b, b reads a), from the column that ``reads`` names first, at its ``place``.
     """
+    position = {name: index for index, name in enumerate(reads)}
     done: dict[str, bool] = {}
     result: list[str] = []
     loops: list[Problem] = []
@@ -36,7 +37,9 @@ def order(
                     stack.append(iter(reads[name]))
                     break
                 if not done[name]:
-                    loop = [*path[path.index(name) :], name]
+                    around = path[path.index(name) :]
+                    first = around.index(min(around, key=position.__getitem__))
+                    loop = [*around[first:], *around[:first], around[first]]
                     spot = place(loop[0])
                     said = "columns go round in a circle: " + " -> ".join(loop)
                     loops.append(Problem(said, "one of them must not read the next", spot.file, spot.line, spot.column,

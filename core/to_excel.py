@@ -10,11 +10,9 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Container
 
-from scenario.expr import (
-    Binary, Blank, Call, Compare, Flag, If, Logic, Name, Negate, Node, Not, Number, Text,
-)  # fmt: skip
+from scenario.errors import FormulaError
+from scenario.expr import Binary, Blank, Call, Compare, Flag, If, Logic, Name, Negate, Node, Not, Number, Text
 from scenario.facts import Facts
-from scenario.vectors import POSITIONS
 
 Reference = Callable[[str], str]
 """Gives the cell reference or defined name that stands for a name."""
@@ -22,7 +20,7 @@ VectorRanges = Callable[[str, str], str]
 """Gives an absolute range: ("profiles", "names" | "lengths") or (curve name, "x" | "y" | "slope")."""
 
 MAX_CELL = 8192
-MAX_NESTING = 60
+MAX_NESTING = 64
 
 
 def compile_excel(
@@ -31,8 +29,24 @@ def compile_excel(
     """The text of a cell, without the leading ``=``, for a checked formula.
 
     ``empty`` holds the names whose cells may be truly empty (inputs): a reference to such a cell reads 0.
+    Raises :class:`FormulaError` where the cell would be longer or deeper than a spreadsheet takes.
     """
-    return _Compiler(reference, ranges, empty).cell(node)
+    text = _Compiler(reference, ranges, empty).cell(node)
+    if len(text) >= MAX_CELL:
+        said = f"written for a spreadsheet the formula has {len(text):,} characters; a cell holds {MAX_CELL:,}"
+        raise FormulaError(said, "split it into columns")
+    if _nesting(text) > MAX_NESTING:
+        raise FormulaError(f"the formula nests functions deeper than the {MAX_NESTING} levels of a spreadsheet", "split it into columns")
+    return text
+
+
+def _nesting(text: str) -> int:
+    """How deep brackets stand inside one another, texts aside."""
+    deepest = depth = 0
+    for char in "".join(text.split('"')[::2]):
+        depth += (char == "(") - (char == ")")
+        deepest = max(deepest, depth)
+    return deepest
 
 
 def number(value: float) -> str:
@@ -77,12 +91,14 @@ class _Compiler:
 
     def chosen(self, index: Node, texts: list[str]) -> str:
         """CHOOSE; where several numbers give the same value, that value is written once."""
-        distinct = list(dict.fromkeys(texts))
+        number, distinct = self.text(index), list(dict.fromkeys(texts))
         saved = sum(map(len, texts)) - sum(map(len, distinct))
         if saved < 60:
-            return f"CHOOSE({self.text(index)},{','.join(texts)})"
+            return f"CHOOSE({number},{','.join(texts)})"
         order = ",".join(str(distinct.index(text) + 1) for text in texts)
-        return f"CHOOSE(INDEX({{{order}}},{self.text(index)}),{','.join(distinct)})"
+        chosen = f"CHOOSE(INDEX({{{order}}},{number}),{','.join(distinct)})"
+        # INDEX(..., 0) is the whole list, not an error.
+        return chosen if index.facts.low >= 1 else f"IF(INT({number})<1,NA(),{chosen})"
 
     def operand(self, node: Node, rank: int) -> str:
         text, own = self.ranked(node)
@@ -131,26 +147,32 @@ class _Compiler:
         if op == "//":
             return f"INT({self.operand(left, 4)}/{self.operand(right, 5)})", _RANK["atom"]
         if op == "%":
-            return f"MOD({self.text(left)},{self.text(right)})", _RANK["atom"]
+            # MOD refuses large quotients, and each engine rounds it in its own way.
+            divisor = self.operand(right, 5)
+            return f"({self.operand(left, 3)}-{divisor}*INT({self.operand(left, 4)}/{divisor}))", _RANK["atom"]
         rank = _RANK[op]
         return f"{self.operand(left, rank)}{op}{self.operand(right, rank + 1)}", rank
 
     def power(self, node: Binary, left: Node, right: Node) -> tuple[str, int]:
         base, exponent = left.facts, right.facts
         b, e = self.operand(left, 9), self.operand(right, 9)
-        plain = f"{b}^{e}"
+        plain = text = f"{b}^{e}"
+        zero = base.may_vanish
         if _may_underflow(base, exponent):
             # LibreOffice gives an error where a power becomes too small to hold.
-            plain = f"EXP({self.operand(right, 5)}*LN({self.text(left)}))"
-            if base.may_be(0):
-                plain = f"IF({self.operand(left, 3)}=0,0^{e},{plain})"
+            if (base.low >= 0 and base.high <= 1 and exponent.low >= 0) or (base.low >= 1 and exponent.high <= 0):
+                text = f"EXP({self.operand(right, 5)}*LN({self.text(left)}))"
+                text = f"IF({self.operand(left, 3)}=0,0^{e},{text})" if zero else text
+            else:
+                text = f"IF({self.operand(right, 5)}*LN(MAX(ABS({self.text(left)}),1E-300))<-708,0,{plain})"
         if base.low < 0 and not exponent.integer:
-            # LibreOffice takes odd roots of negative numbers; Excel does not.
-            plain = f"IF(AND({self.operand(left, 3)}<0,{self.operand(right, 3)}<>INT({self.text(right)})),NA(),{plain})"
-        if (base.may_be(0) or base.low < 0 < base.high) and exponent.may_be(0):
+            # Some spreadsheets take odd roots of negative numbers.
+            text = f"IF(AND({self.operand(left, 3)}<0,{self.operand(right, 3)}<>INT({self.text(right)})),NA(),{text})"
+        if zero and exponent.may_be(0):
             # Excel has no 0^0; Python, polars and LibreOffice say 1.
-            plain = f"IF({self.operand(right, 3)}=0,1,{plain})"
-        return plain, (_RANK["**"] if plain == f"{b}^{e}" else _RANK["atom"])
+            one = f"1+0*{b}" if base.blank else "1"
+            text = f"IF({self.operand(right, 3)}=0,{one},{text})"
+        return text, (_RANK["**"] if text == plain else _RANK["atom"])
 
     def compare(self, op: str, left: Node, right: Node) -> tuple[str, int]:
         if left.facts.type == "text":
@@ -162,18 +184,28 @@ class _Compiler:
     def solid(self, node: Node) -> str:
         """A number that is an error where it is blank: an empty text counts as larger than any number."""
         text = self.operand(node, 3)
-        return f"({text}+0)" if node.facts.blank else text
+        return f"({text}+0)" if self.may_be_empty(node) else text
 
     def argument(self, node: Node) -> str:
         """An argument of MIN or MAX, which would pass over an empty text in a cell."""
-        return f"{self.operand(node, 3)}+0" if node.facts.blank else self.text(node)
+        return f"{self.operand(node, 3)}+0" if self.may_be_empty(node) else self.text(node)
+
+    def may_be_empty(self, node: Node) -> bool:
+        """Whether a blank shows as an empty text here, rather than as an error."""
+        match node:
+            case Name(id=name):
+                return bool(node.facts.blank) and name not in self.empty
+            case If(then=then, other=other):
+                return self.may_be_empty(then) or self.may_be_empty(other)
+            case Call(function="choose" | "coalesce", args=args):
+                return any(self.may_be_empty(arg) for arg in args)
+        return False
 
 
 def _may_underflow(base: Facts, exponent: Facts) -> bool:
-    smallest, largest = max(base.low, 1e-12), base.high
-    return base.low >= 0 and (
-        (smallest < 1 and exponent.high * -math.log10(smallest) > 290)
-        or (largest > 1 and -exponent.low * math.log10(largest) > 290)
+    sizes = [max(abs(base.low), 1e-12), max(abs(base.high), 1e-12)] + ([1e-12] if base.may_vanish else [])
+    return (min(sizes) < 1 and exponent.high * -math.log10(min(sizes)) > 290) or (
+        max(sizes) > 1 and -exponent.low * math.log10(max(sizes)) > 290
     )
 
 
@@ -209,13 +241,14 @@ def _at(self: _Compiler, args: tuple[Node, ...]) -> str:
     column = f"{self.operand(args[1], 3)}+1" if args[1].facts.integer else f"INT({n})+1"
     found = f"INDEX({self.ranges('profiles', 'lengths')},{row},{column})"
     facts = args[1].facts
-    if facts.low < 0 or facts.high > POSITIONS:
+    if facts.low < 0:
         found = f"IF(INT({n})<0,NA(),{found})"
     return found
 
 
 def _curve(self: _Compiler, args: tuple[Node, ...]) -> str:
-    assert self.ranges is not None and isinstance(args[0], Text)
+    assert self.ranges is not None
+    assert isinstance(args[0], Text)
     xs, ys, slopes = (self.ranges(args[0].value, part) for part in ("x", "y", "slope"))
     x = self.operand(args[1], 3)
     row = f"IFERROR(MATCH({self.text(args[1])},{xs},1),1)"
@@ -234,5 +267,6 @@ FUNCTIONS: dict[str, Callable[[_Compiler, tuple[Node, ...]], str]] = {
     "min": _extreme("MIN"), "max": _extreme("MAX"), "abs": _plain("ABS"), "sqrt": _plain("SQRT"),
     "exp": _plain("EXP"), "log": _plain("LN"), "floor": _plain("INT"), "trunc": _plain("TRUNC"),
     "ceil": lambda self, args: f"(-INT(-{self.operand(args[0], 9)}))",
-    "choose": lambda self, args: self.chosen(args[0], [self.text(arg) for arg in args[1:]]), "coalesce": _coalesce, "is_blank": _is_blank, "at": _at, "curve": _curve,
+    "choose": lambda self, args: self.chosen(args[0], [self.text(arg) for arg in args[1:]]),
+    "coalesce": _coalesce, "is_blank": _is_blank, "at": _at, "curve": _curve,
 }  # fmt: skip

@@ -7,27 +7,32 @@ infinity never arise and ``null`` means blank, as in the other back ends.
 from __future__ import annotations
 
 import functools
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
 
 import polars as pl
 
-from scenario.expr import Binary, Blank, Call, Compare, Flag, If, Logic, Name, Negate, Node, Not, Number, Text
+from scenario.expr import Binary, Blank, Call, Compare, Flag, If, Logic, Name, Negate, Node, Not, Number, Text, walk
+from scenario.facts import may_fail
+from scenario.to_python import evaluate
 from scenario.vectors import POSITIONS, Vectors
 
-NULL = pl.lit(None)
+BLANK = pl.lit(None)
+BLANK_NUMBER = pl.lit(None, dtype=pl.Float64)
+BLANK_FLAG = pl.lit(None, dtype=pl.Boolean)
 
 
-def compile_polars(node: Node, vectors: Vectors | None = None, constants: Mapping[str, float | str] | None = None) -> pl.Expr:
+def compile_polars(node: Node, vectors: Vectors | None = None, constants: Mapping[str, float | str | None] | None = None) -> pl.Expr:
     """The expression of a checked formula.
 
     ``constants`` gives the names that hold one value for all rows (scalars of the table); every other
     name is a column of the frame.
     """
-    return _Compiler(vectors or Vectors(), constants or {}).compile(node)
+    compiler = _Compiler(vectors or Vectors(), constants or {})
+    return BLANK_NUMBER if node.facts.type == "none" else compiler.compile(node)
 
 
 class _Compiler:
-    def __init__(self, vectors: Vectors, constants: Mapping[str, float | str]) -> None:
+    def __init__(self, vectors: Vectors, constants: Mapping[str, float | str | None]) -> None:
         self.vectors = vectors
         self.constants = constants
 
@@ -36,15 +41,15 @@ class _Compiler:
             case Number(value=value) | Text(value=value) | Flag(value=value):
                 return pl.lit(value)
             case Blank():
-                return NULL
+                return BLANK
             case Name(id=name):
                 if name in self.constants:
                     return pl.lit(self.constants[name])
                 return pl.col(name)
             case Negate(operand=operand):
-                return -self.compile(operand)
+                return -self.number(operand)
             case Not(operand=operand):
-                return ~self.compile(operand)
+                return ~self.flag(operand)
             case Binary():
                 return self.binary(node)
             case Compare(op=op, left=left, right=right):
@@ -57,45 +62,62 @@ class _Compiler:
                 return self.call(node, function, args)
         raise AssertionError(node)
 
+    def fixed(self, node: Node) -> bool:
+        """Whether ``node`` has one value for all rows; looking that up in a series would make a series of one row."""
+        return all(item.id in self.constants for item in walk(node) if isinstance(item, Name))
+
+    def number(self, node: Node) -> pl.Expr:
+        return BLANK_NUMBER if node.facts.type == "none" else self.compile(node)
+
+    def flag(self, node: Node) -> pl.Expr:
+        return BLANK_FLAG if node.facts.type == "none" else self.compile(node)
+
     def binary(self, node: Binary) -> pl.Expr:
-        a, b = self.compile(node.left), self.compile(node.right)
+        a, b = self.number(node.left), self.number(node.right)
         op, divisor = node.op, node.right.facts
         if op in ("/", "//", "%"):
             result = a / b
             if op != "/":
                 result = result.floor() if op == "//" else a - b * result.floor()
-            if divisor.may_be(0) or divisor.low < 0 < divisor.high:
+            if divisor.may_vanish:
                 result = pl.when(b != 0).then(result)
         else:
             result = _ARITHMETIC[op](a, b)
-        overflows = node.facts.blank and not (node.left.facts.blank or node.right.facts.blank)
-        overflows = overflows or node.facts.low <= -1e300 or node.facts.high >= 1e300
-        return _finite(result) if overflows else result
+        return _finite(result) if may_fail(op, node.left.facts, divisor) else result
 
     def logic(self, op: str, parts: list[Node]) -> pl.Expr:
         # Spreadsheets are made to stop early by nested IFs; a blank on the left is blank, whatever follows.
-        result = self.compile(parts[-1])
+        result = self.flag(parts[-1])
         for part in reversed(parts[:-1]):
-            left = self.compile(part)
+            left = self.flag(part)
             both = left & result if op == "and" else left | result
             result = pl.when(left.is_not_null()).then(both) if part.facts.blank else both
         return result
 
     def choice(self, node: If) -> pl.Expr:
-        test = self.compile(node.test)
+        ends = list(_ends(node))
+        if not node.facts.blank and all(isinstance(end, Text) for end in ends) and not self.fixed(node):
+            # Numbers are chosen much faster than texts: choose the text's place, then read it there.
+            texts = list(dict.fromkeys(end.value for end in ends if isinstance(end, Text)))
+            return pl.lit(pl.Series(texts)).gather(self.place(node, texts))
+        test = self.flag(node.test)
         then, other = self.compile(node.then), self.compile(node.other)
         if node.test.facts.blank:
             return pl.when(test).then(then).when(~test).then(other)
         return pl.when(test).then(then).otherwise(other)
 
+    def place(self, node: Node, texts: list[str]) -> pl.Expr:
+        if isinstance(node, Text):
+            return pl.lit(texts.index(node.value), dtype=pl.UInt32)
+        assert isinstance(node, If)
+        return pl.when(self.compile(node.test)).then(self.place(node.then, texts)).otherwise(self.place(node.other, texts))
+
     def call(self, node: Call, function: str, args: tuple[Node, ...]) -> pl.Expr:
         if function == "choose":
             return self.choose(args)
-        done = [self.compile(arg) for arg in args]
-        if function == "at":
-            return self.at(done, args)
-        if function == "curve":
-            return self.curve(done, args)
+        if function in ("at", "curve"):
+            return self.series(node, function, args)
+        done = [self.number(arg) for arg in args]
         result = FUNCTIONS[function](*done)
         if function in ("min", "max"):
             maybe = [expr for expr, arg in zip(done, args, strict=True) if arg.facts.blank]
@@ -113,11 +135,12 @@ class _Compiler:
     def choose(self, args: tuple[Node, ...]) -> pl.Expr:
         index, values = args[0], [self.compile(arg) for arg in args[1:]]
         if isinstance(index, Name) and index.id in self.constants:
-            chosen = int(float(self.constants[index.id])) - 1
-            return values[chosen] if 0 <= chosen < len(values) else NULL
-        number = self.compile(index)
+            given = self.constants[index.id]
+            chosen = -1 if given is None else int(float(given)) - 1
+            return values[chosen] if 0 <= chosen < len(values) else BLANK
+        number = self.number(index)
         if not index.facts.integer:
-            number = number.trunc() if hasattr(number, "trunc") else number.sign() * number.abs().floor()
+            number = FUNCTIONS["trunc"](number)
         # Cases that give the same value share one branch.
         cases: dict[Node, list[int]] = {}
         for position, arg in enumerate(args[1:], 1):
@@ -129,15 +152,26 @@ class _Compiler:
         for positions in ordered:
             test = functools.reduce(lambda a, b: a | b, [number == position for position in positions])
             value = values[positions[0] - 1]
-            chain = (pl if chain is None else chain).when(test).then(value)  # type: ignore[attr-defined]
+            chain = (pl if chain is None else chain).when(test).then(value)  # type: ignore[attr-defined, union-attr]
         if last is None:
-            return chain if chain is not None else NULL
+            return chain if chain is not None else BLANK
         rest = values[last[0] - 1]
-        return rest if chain is None else chain.otherwise(rest)  # type: ignore[attr-defined]
+        return rest if chain is None else chain.otherwise(rest)  # type: ignore[attr-defined, union-attr]
 
-    def at(self, done: list[pl.Expr], args: tuple[Node, ...]) -> pl.Expr:
+    def series(self, node: Call, function: str, args: tuple[Node, ...]) -> pl.Expr:
+        if self.fixed(node):
+            return pl.lit(evaluate(node, self.constants, self.vectors), dtype=pl.Float64)
+        if isinstance(args[0], Text):
+            (self.vectors.profile if function == "at" else self.vectors.curve)(args[0].value)
+        done = [self.compile(args[0]), self.number(args[1])]
+        if function == "at":
+            return self.at(done)
+        result = self.curve(done[1], args[0])
+        return _finite(result) if node.facts.high >= 1e300 else result
+
+    def at(self, done: list[pl.Expr]) -> pl.Expr:
         if not self.vectors.profiles:
-            return pl.lit(None, dtype=pl.Float64)
+            return BLANK_NUMBER
         lengths = pl.lit(pl.Series(self.vectors.flat_lengths(), dtype=pl.Float64))
         starts = {name: float(index * (POSITIONS + 1)) for index, name in enumerate(self.vectors.profiles)}
         start = done[0].replace_strict(starts, default=None, return_dtype=pl.Float64)
@@ -145,17 +179,24 @@ class _Compiler:
         inside = (n >= 0) & (n <= POSITIONS)
         return lengths.gather(pl.when(inside).then(start + n).cast(pl.UInt32))
 
-    def curve(self, done: list[pl.Expr], args: tuple[Node, ...]) -> pl.Expr:
-        assert isinstance(args[0], Text)
-        curve = self.vectors.curves[args[0].value]
+    def curve(self, x: pl.Expr, name: Node) -> pl.Expr:
+        assert isinstance(name, Text)
+        curve = self.vectors.curve(name.value)
         xs, ys, slopes = (
             pl.Series(values, dtype=pl.Float64)
             for values in ([p[0] for p in curve.points], [p[1] for p in curve.points], curve.slopes)
         )
-        x = done[1]
         found = pl.lit(xs).search_sorted(x.fill_null(0.0), side="right").cast(pl.Int64) - 1
         index = pl.max_horizontal(found, pl.lit(0)).cast(pl.UInt32)
         return pl.lit(ys).gather(index) + (x - pl.lit(xs).gather(index)) * pl.lit(slopes).gather(index)
+
+
+def _ends(node: Node) -> Iterator[Node]:
+    """What a chain of ``if`` can give."""
+    for part in (node.then, node.other) if isinstance(node, If) else ():
+        yield from _ends(part)
+    if not isinstance(node, If):
+        yield node
 
 
 def _finite(result: pl.Expr) -> pl.Expr:
@@ -172,6 +213,5 @@ _ARITHMETIC: dict[str, Callable[[pl.Expr, pl.Expr], pl.Expr]] = {
 FUNCTIONS: dict[str, Callable[..., pl.Expr]] = {
     "min": pl.min_horizontal, "max": pl.max_horizontal, "abs": lambda x: x.abs(), "sqrt": lambda x: x.sqrt(),
     "exp": lambda x: x.exp(), "log": lambda x: x.log(), "floor": lambda x: x.floor(), "ceil": lambda x: x.ceil(),
-    "trunc": lambda x: pl.when(x < 0).then(x.ceil()).otherwise(x.floor()),
-    "coalesce": pl.coalesce, "is_blank": lambda x: x.is_null(),
+    "trunc": lambda x: pl.when(x < 0).then(x.ceil()).otherwise(x.floor()), "coalesce": pl.coalesce, "is_blank": lambda x: x.is_null(),
 }  # fmt: skip

@@ -101,9 +101,10 @@ def _call(function: str, args: tuple[Node, ...], values: Mapping[str, Value], ve
         return None
     if function == "at":
         n = math.floor(done[1])
-        return vectors.profiles[done[0]].lengths[n] if 0 <= n <= POSITIONS else None
+        profile = vectors.profile(args[0].value) if isinstance(args[0], Text) else vectors.profiles.get(done[0])
+        return profile.lengths[n] if profile and 0 <= n <= POSITIONS else None
     if function == "curve":
-        return _finite(vectors.curves[done[0]].value(done[1]))
+        return _finite(vectors.curve(done[0]).value(done[1]))
     try:
         return _finite(float(FUNCTIONS[function](*done)))
     except (ValueError, OverflowError):

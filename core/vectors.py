@@ -6,6 +6,8 @@ import bisect
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 
+from scenario.errors import FormulaError, nearest
+
 POSITIONS = 16
 """Draft positions that a profile covers; past its last given rate the last conditional rate continues."""
 
@@ -74,3 +76,15 @@ class Vectors:
     def flat_lengths(self) -> Sequence[float]:
         """Expected lengths of all profiles in one series; profile i starts at i * (POSITIONS + 1)."""
         return [length for profile in self.profiles.values() for length in profile.lengths]
+
+    def curve(self, name: str) -> Curve:
+        """The curve of this name; :class:`FormulaError` when there is none."""
+        if name not in self.curves:
+            raise FormulaError(f"there is no curve '{name}'", nearest(name, self.curves) or "curves: defines them")
+        return self.curves[name]
+
+    def profile(self, name: str) -> Profile:
+        """The acceptance profile of this name; :class:`FormulaError` when there is none."""
+        if name not in self.profiles:
+            raise FormulaError(f"there is no acceptance profile '{name}'", nearest(name, self.profiles) or "profiles: defines them")
+        return self.profiles[name]
