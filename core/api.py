@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
@@ -10,6 +11,7 @@ from scenario import host as plugin_host
 from scenario import result, table
 from scenario.assemble import assemble
 from scenario.book import Book
+from scenario.errors import TableError
 from scenario.host import Host
 
 
@@ -45,6 +47,12 @@ def bundled() -> dict[str, Path]:
 
 def locate(source: str | Path | Mapping[str, Any]) -> str | Path | Mapping[str, Any]:
     """A path that exists as it is, else the bundled table of that name."""
-    if isinstance(source, Mapping) or Path(source).exists():
+    if isinstance(source, Mapping):
         return source
-    return bundled().get(str(source), source)
+    if not isinstance(source, str | os.PathLike):
+        raise TableError(f"a table is a path, the name of a bundled table or a mapping, not {type(source).__name__}")
+    try:
+        there = os.path.lexists(source)
+    except ValueError:  # a path with a NUL
+        return source
+    return source if there else bundled().get(str(source), source)

@@ -132,25 +132,30 @@ def _entry(
         return None
     values: dict[str, float | None] = dict(old.values) if old else {field: p.default for field, p in fields.items()}  # type: ignore[misc]
     said: dict[str, Any] = {}
+    before = len(source.problems)
     for field_name, cell in node.value.items():
         place = node.keys.get(field_name, cell)
         if field_name in ("title", "source", "date", "unverified", *notes):
-            said[field_name] = cell.value
+            said[field_name] = note(source, field_name, cell)
         elif field_name not in fields:
             source.unknown(place, field_name, f"{what} field", [*fields, "title", "source", "date", "unverified", *notes])
         elif cell.value is None:
             values[field_name] = fields[field_name].default  # type: ignore[assignment]
         else:
-            value = float(cell.value) if isinstance(cell.value, bool) and fields[field_name].high == 1 else cell.value
-            problem = value_problem(fields[field_name], value)
-            if problem:
-                source.say(cell, f"{field_name}: {problem}")
-            else:
-                values[field_name] = float(value)
+            value = number(source, field_name, fields[field_name], cell)
+            if value is not None:
+                values[field_name] = value
+    if len(source.problems) > before:
+        return None
     missing = [field for field in _required(what, values) if not values.get(field)]
-    if missing and not source.problems:
+    if missing:
         source.say(key, f"{what} '{name}' lacks {', '.join(missing)}")
         return None
+    for part, whole in _PARTS if what == "model" else ():
+        if (values[part] or 0) > (values[whole] or 0):
+            place = next((node.value[field] for field in (part, whole) if field in node.value), key)
+            source.say(place, f"{part} ({values[part]:g}) cannot be more than {whole} ({values[whole] or 0:g})")
+            return None
     default = f"{old.source} (changed by the table)" if old and old.source else "the table" if origin == "table" else ""
     notes_said = {**(old.notes if old else {}), **{note: said[note] for note in notes if note in said}}
     return Entry(
@@ -158,6 +163,56 @@ def _entry(
         str(said.get("date") or (old.date if old and "source" not in said else "")),
         not said.get("unverified", False) and (old is None or old.verified), origin, notes_said,
     )  # fmt: skip
+
+
+_PARTS = (("kv_heads", "heads"), ("moe_layers", "layers"), ("window_layers", "layers"), ("experts_per_token", "experts"))
+"""Fields of a model that are part of another one."""
+
+
+def number(source: Source, name: str, parameter: Parameter, cell: Node) -> float | None:
+    """A checked number of the catalog, or None with a problem noted."""
+    value = cell.value
+    if isinstance(value, dict | list):
+        source.say(cell, f"{name} is one number, not {cell.kind}")
+        return None
+    if isinstance(value, bool) and parameter.high == 1:
+        return float(value)
+    problem = value_problem(parameter, value)
+    if problem:
+        source.say(cell, f"{name}: {problem}", number_hint(value))
+        return None
+    return float(value)
+
+
+def note(source: Source, name: str, cell: Node) -> Any:
+    """A text beside the numbers (a title, a source), or None with a problem noted."""
+    if name == "unverified" and not isinstance(cell.value, bool):
+        source.say(cell, f"unverified is true or false, not {cell.kind}")
+    elif isinstance(cell.value, dict | list):
+        source.say(cell, f"{name} is one text, not {cell.kind}")
+    else:
+        return cell.value
+    return None
+
+
+def number_hint(value: Any) -> str:
+    """What was meant by a text where a number is due."""
+    if not isinstance(value, str):
+        return ""
+    text = value.strip()
+    if re.fullmatch(r"[-+]?[0-9]{1,3}(,[0-9]{3})+", text):
+        plain = text.replace(",", "")
+        return f"a number has no separators: {plain}" + (f" (or {text.replace(',', '.')})" if text.count(",") == 1 else "")
+    if re.fullmatch(r"[-+]?[0-9]+,[0-9]+", text):
+        return f"a number has a decimal point: {text.replace(',', '.')}"
+    if re.fullmatch(r"[-+]?[0-9.]+ ?%", text) and text.count(".") < 2:
+        return f"a percentage is written as a number: {float(text.rstrip('% ')) / 100:g}"
+    if re.fullmatch(r"[-+]?[0-9.]+ ?[kKmM]", text) and text.count(".") < 2:
+        size = {"k": 1e3, "m": 1e6}[text[-1].lower()]
+        return f"write the number out: {float(text[:-1]) * size:.12g}"
+    if text.lstrip("$").replace(".", "", 1).isdigit():
+        return f"write the number alone: {text.lstrip('$')}"
+    return ""
 
 
 def _required(what: str, values: Mapping[str, float | None]) -> list[str]:
@@ -177,20 +232,22 @@ _PRICE = entities.GPU_FIELDS["usd_per_hour"]
 
 def _price(source: Source, node: Node, origin: str) -> Price | None:
     said: dict[str, Any] = {}
+    before = len(source.problems)
     cell = node
     if isinstance(node.value, dict):
         for name, value in node.value.items():
             if name not in ("usd_per_hour", "source", "date", "unverified"):
                 source.unknown(node.keys.get(name, value), name, "price field", ["usd_per_hour", "source", "date", "unverified"])
-            said[name] = value.value
+            elif name != "usd_per_hour":
+                said[name] = note(source, name, value)
         if "usd_per_hour" not in node.value:
-            source.say(node, "a price needs usd_per_hour")
+            if len(source.problems) == before:
+                source.say(node, "a price needs usd_per_hour")
             return None
         cell = node.value["usd_per_hour"]
-    problem = value_problem(_PRICE, cell.value)
-    if problem:
-        source.say(cell, f"the price of a GPU-hour in dollars: {problem}")
+    price = number(source, "the price of a GPU-hour in dollars", _PRICE, cell)
+    if price is None or len(source.problems) > before:
         return None
     default = "the table" if origin == "table" else ""
-    return Price(float(cell.value), str(said.get("source") or default), str(said.get("date") or ""),
+    return Price(price, str(said.get("source") or default), str(said.get("date") or ""),
                  not said.get("unverified", False), origin)  # fmt: skip

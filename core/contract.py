@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import keyword
 import re
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
+from dataclasses import fields
 from functools import lru_cache
 from typing import TYPE_CHECKING, Any
 
-from scenario import entities, expr, facts, functions, shared
+from scenario import entities, expr, facts, functions, shared, yamltree
 from scenario.errors import FormulaError, PluginError, Problem, nearest
 from scenario.facts import Facts
 from scenario.spec import API, Column, Exporter, Function, Method, NamedColumn, Parameter, Preset, TimeModel
@@ -17,6 +19,7 @@ if TYPE_CHECKING:
 
 _SLUG = re.compile(r"[a-z][a-z0-9]*([._-][a-z0-9]+)*\Z")
 KINDS = ("number", "integer", "flag", "model", "profile", "choice")
+RESERVED = {*expr.LITERALS, *expr.CONSTANTS, *keyword.kwlist}
 TEXT_KINDS = ("model", "profile", "choice")
 
 
@@ -42,31 +45,41 @@ def value_problem(parameter: Parameter, value: Any) -> str:
     """
     if parameter.kind in TEXT_KINDS:
         if not isinstance(value, str):
-            return f"a text is needed, not {value!r}"
+            return f"a text is needed, not {_shown(value)}"
         if parameter.kind == "choice" and value not in parameter.choices:
-            return f"'{value}' is not one of {', '.join(parameter.choices)}"
+            return f"'{yamltree.show(value)}' is not one of {', '.join(parameter.choices)}"
         return ""
     if isinstance(value, bool) and parameter.kind == "flag":
         return ""
     if isinstance(value, bool) or not isinstance(value, int | float):
-        return f"a number is needed, not {value!r}"
+        return f"a number is needed, not {_shown(value)}"
     limits = parameter_facts(parameter)
     if value != value or abs(value) > 1e300:
-        return f"{value} is not a number that can be used"
+        return f"{yamltree.show(value)} is not a number that can be used"
     if limits.integer and value != int(value):
-        return f"a whole number is needed, not {value:g}"
+        return f"a whole number is needed, not {_number(value)}"
     if not limits.may_be(value):
-        return f"{value:g} is out of range: {limit_text(parameter)}"
+        return f"{_number(value)} is out of range: {limit_text(parameter)}"
     return ""
+
+
+def _number(value: float) -> str:
+    return f"{value:,.12g}" if abs(value) < 1e15 else f"{value:.6g}"
+
+
+def _shown(value: Any) -> str:
+    if value is None or value == "":
+        return "a blank"
+    return yamltree.show(value) if isinstance(value, bool | int | float) else f"'{yamltree.show(value)}'"
 
 
 def limit_text(parameter: Parameter) -> str:
     """The allowed range of a parameter in words."""
     facts = parameter_facts(parameter)
-    low = f"more than {facts.low:g}" if facts.open_low else f"at least {facts.low:g}"
+    low = f"more than {_number(facts.low)}" if facts.open_low else f"at least {_number(facts.low)}"
     bounds = [low] if facts.low > -1e15 else []
     if facts.high < 1e15:
-        bounds.append(f"at most {facts.high:g}")
+        bounds.append(f"at most {_number(facts.high)}")
     return " and ".join(bounds) or "any number"
 
 
@@ -112,7 +125,17 @@ def check_item(item: Any, host: Host) -> None:
     """Raise :class:`PluginError` with every fault of one thing that a plugin brings."""
     if item.api != API:
         raise PluginError(f"'{item.name}' is written for plugin contract {item.api}; this is contract {API}")
-    problems = list(_CHECKS[type(item)](item, host))
+    name = yamltree.show(item.name) if isinstance(item.name, str) else type(item.name).__name__
+    problems = type_problems(f"{type(item).__name__.lower()} '{name}'", item)
+    if not isinstance(item.name, str):
+        problems.append(Problem(f"a {type(item).__name__.lower()} is named by a text, not {name}"))
+    for part in (*getattr(item, "parameters", {}).values(), *getattr(item, "columns", {}).values()) if not problems else ():
+        if isinstance(part, Parameter | Column):
+            problems += type_problems(f"{type(item).__name__.lower()} '{name}'", part)
+    if isinstance(item, NamedColumn) and not problems:
+        problems = type_problems(f"column '{name}'", item.column)
+    if not problems:
+        problems = list(_CHECKS[type(item)](item, host))
     if problems:
         raise PluginError(problems)
 
@@ -123,8 +146,9 @@ def _slug(kind: str, name: str) -> list[Problem]:
     return [Problem(f"{name!r} is not a good name for a {kind}", "small letters and digits, joined by - _ or .")]
 
 
-def _variable(place: str, name: str) -> list[Problem]:
-    if not isinstance(name, str) or not expr.NAME.match(name) or name in expr.LITERALS or name in expr.CONSTANTS:
+def name_problems(place: str, name: str) -> list[Problem]:
+    """What keeps ``name`` from naming a column or a parameter."""
+    if not isinstance(name, str) or not expr.NAME.match(name) or name in RESERVED or len(name) > 64:
         return [Problem(f"{name!r} is not a good name", "letters, digits and _, a letter first", place=place)]
     if name in functions.FUNCTIONS:
         return [Problem(f"'{name}' is the name of a function", place=place)]
@@ -142,7 +166,7 @@ def _check_method(method: Method, host: Host) -> list[Problem]:
         if not isinstance(parameter, Parameter):
             problems.append(Problem(f"{type(parameter).__name__} where Parameter is due", place=place))
             continue
-        problems += _variable(place, name) + _check_parameter(place, parameter)
+        problems += name_problems(place, name) + _check_parameter(place, parameter)
         if name in known:
             problems.append(Problem(f"'{name}' is already a shared name", "choose another name", place=place))
         if parameter.kind == "model":
@@ -150,13 +174,13 @@ def _check_method(method: Method, host: Host) -> list[Problem]:
                     for field in (*entities.MODEL_FIELDS, *entities.MODEL_COLUMNS)}  # fmt: skip
         for other in host.methods.values():
             mine = other.parameters.get(name)
-            if mine is not None and (mine.kind in TEXT_KINDS) != (parameter.kind in TEXT_KINDS):
+            if mine is not None and mine.kind != parameter.kind and {mine.kind, parameter.kind} & set(TEXT_KINDS):
                 problems.append(Problem(f"method '{other.name}' has a parameter of this name and another kind", place=place))
         env[name] = parameter_facts(parameter)
     for name, column in method.columns.items():
         if name not in shared.OPEN:
             place = f"method '{method.name}', column '{name}'"
-            problems += _variable(place, name)
+            problems += name_problems(place, name)
             if name in known or name in method.parameters:
                 near = nearest(name, shared.OPEN) or "open questions: " + ", ".join(shared.OPEN)
                 problems.append(Problem(f"'{name}' is computed by the engine, or is a parameter", near, place=place))
@@ -177,6 +201,8 @@ def _check_method(method: Method, host: Host) -> list[Problem]:
 def _check_parameter(place: str, parameter: Parameter) -> list[Problem]:
     if parameter.kind not in KINDS:
         return [Problem(f"unknown kind '{parameter.kind}'", nearest(parameter.kind, KINDS) or "kinds: " + ", ".join(KINDS), place=place)]
+    if parameter.kind in ("number", "integer") and parameter.low is None and parameter.high is None and parameter.above is None:
+        return [Problem("a number needs a range", "give low=, high= or above=", place=place)]
     if parameter.kind == "choice" and not parameter.choices:
         return [Problem("a choice needs its choices", place=place)]
     limits = parameter_facts(parameter)
@@ -186,7 +212,47 @@ def _check_parameter(place: str, parameter: Parameter) -> list[Problem]:
         said = value_problem(parameter, parameter.default)
         if said:
             return [Problem(f"the default does not fit: {said}", place=place)]
+        said = named_problem(parameter, parameter.default)
+        if said:
+            return [Problem(f"the default does not fit: {said}", place=place)]
     return []
+
+
+def named_problem(parameter: Parameter, value: Any) -> str:
+    """What is wrong with a plugin's value that names a model or an acceptance profile."""
+    from scenario import catalog, series  # they read this module
+
+    if parameter.kind == "model" and value not in catalog.builtin().models:
+        return f"there is no model '{value}' in the catalog"
+    if parameter.kind == "profile":
+        rates = series.rates_of(str(value))
+        return series.fault(rates) if rates is not None else f"'{value}' is not a series of rates such as 0.8/0.6/0.5"
+    return ""
+
+
+_FIELDS: dict[str, tuple[type, ...]] = {
+    "title": (str,), "doc": (str,), "source": (str,), "unit": (str,), "format": (str,), "formula": (str,), "derive": (str,),
+    "kind": (str,), "low": (int, float, type(None)), "high": (int, float, type(None)), "above": (int, float, type(None)),
+    "default": (int, float, str, type(None)), "choices": (tuple, list), "arguments": (tuple, list), "suffixes": (tuple, list),
+    "parameters": (Mapping,), "columns": (Mapping,), "values": (Mapping,), "column": (Column,), "write": (Callable,),  # type: ignore[dict-item]
+    "max_rows": (int, type(None)), "text": (bool,), "method": (str,),
+}  # fmt: skip
+
+
+def type_problems(place: str, item: Any) -> list[Problem]:
+    """Fields of a description that hold something else than they should."""
+    found = []
+    for part in fields(item):
+        value = getattr(item, part.name)
+        wanted = _FIELDS.get(part.name)
+        if wanted and not isinstance(value, wanted):
+            names = " or ".join("None" if kind is type(None) else kind.__name__ for kind in wanted)
+            found.append(Problem(f"{part.name} is {type(value).__name__}; {names} is due", place=place))
+        elif isinstance(value, tuple | list) and not all(isinstance(text, str) for text in value):
+            found.append(Problem(f"{part.name} holds something else than texts", place=place))
+        elif isinstance(value, Mapping) and not all(isinstance(name, str) for name in value):
+            found.append(Problem(f"{part.name} has a name that is not a text", place=place))
+    return found
 
 
 def _check_formula(place: str, text: str, env: Mapping[str, Facts], host: Host, wanted: str = "number") -> list[Problem]:
@@ -205,14 +271,16 @@ def _check_time_model(model: TimeModel, host: Host) -> list[Problem]:
     env = dict(shared_names()) | {name: Facts(low=0, high=1e18) for name in TIME_FUNCTION[0]}
     for name, parameter in model.parameters.items():
         place = f"time model '{model.name}', parameter '{name}'"
-        problems += _variable(place, name) + _check_parameter(place, parameter)
+        if not isinstance(parameter, Parameter):
+            return [*problems, Problem(f"{type(parameter).__name__} where Parameter is due", place=place)]
+        problems += name_problems(place, name) + _check_parameter(place, parameter)
         env[name] = parameter_facts(parameter)
     return problems + _check_formula(f"time model '{model.name}'", model.formula, env, host)
 
 
 def _check_function(function: Function, host: Host) -> list[Problem]:
     place = f"function '{function.name}'"
-    problems = _variable(place, function.name)
+    problems = name_problems(place, function.name)
     taken = {*functions.FUNCTIONS, *(f.name for f in shared.FUNCTIONS), "forward_ms"}
     if function.name in taken:
         problems.append(Problem(f"'{function.name}' is a function of the engine", place=place))
@@ -222,7 +290,7 @@ def _check_function(function: Function, host: Host) -> list[Problem]:
 
 def _check_column(named: NamedColumn, host: Host) -> list[Problem]:
     place = f"column '{named.name}'"
-    problems = _variable(place, named.name)
+    problems = name_problems(place, named.name)
     if named.name in shared_names():
         problems.append(Problem(f"'{named.name}' is already a shared name", place=place))
     env = dict(shared_names())
@@ -244,6 +312,7 @@ def _check_preset(preset: Preset, host: Host) -> list[Problem]:
             problems.append(Problem(f"method '{method.name}' has no such parameter", nearest(name, method.parameters), place=place))
             continue
         said = value_problem(method.parameters[name], value)
+        said = said or named_problem(method.parameters[name], value)
         if said:
             problems.append(Problem(said, place=place))
     return problems
@@ -252,6 +321,8 @@ def _check_preset(preset: Preset, host: Host) -> list[Problem]:
 def _check_exporter(exporter: Exporter, host: Host) -> list[Problem]:
     problems = _slug("format", exporter.name)
     for suffix in exporter.suffixes:
+        if not re.fullmatch(r"\.[a-z0-9]+", suffix):
+            problems.append(Problem(f"'{suffix}' is not a file ending", "a dot, then small letters and digits, such as .csv"))
         for other in host.exporters.values():
             if suffix in other.suffixes and other.name != exporter.name:
                 problems.append(Problem(f"the ending '{suffix}' is already written by format '{other.name}'"))

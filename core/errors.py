@@ -44,10 +44,11 @@ class Problem:
         if self.source:
             # A very long line is shown around the mark only.
             start = max(0, self.caret - 60)
+            before, after = "..." if start else "", "..." if len(self.source) > start + 110 else ""
             shown = self.source[start : start + 110]
-            lines.append("    " + shown.replace("\t", " "))
+            lines.append("    " + before + "".join(char if char.isprintable() else " " for char in shown) + after)
             if self.caret:
-                lines.append("    " + " " * (self.caret - 1 - start) + "^")
+                lines.append("    " + " " * (len(before) + self.caret - 1 - start) + "^")
         if self.hint:
             lines.append("  " + self.hint)
         return "\n".join(lines)
@@ -101,6 +102,8 @@ class OutputError(ScenarioError):
 
 def nearest(word: str, known: Iterable[str], say: str = "did you mean {}?") -> str:
     """A suggestion for a misspelt ``word`` out of ``known``, or an empty text when nothing is near."""
+    word = word.lower()[:200]
     options = {name.lower(): name for name in known}
-    found = difflib.get_close_matches(word.lower(), options, n=2, cutoff=0.6)
+    longer = sorted(name for name in options if name.startswith(word)) if len(word) > 2 else []
+    found = longer[:3] or difflib.get_close_matches(word, options, n=2, cutoff=0.6)
     return say.format(" or ".join(f"'{options[name]}'" for name in found)) if found else ""

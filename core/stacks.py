@@ -36,6 +36,10 @@ def parse(text: str, methods: Mapping[str, Method]) -> tuple[Stack | None, str, 
     """The stack that ``text`` names, or None with what is wrong and the part of the text that is unknown."""
     parts = [part.strip() for part in text.split("+")]
     for part in parts:
+        if not part:
+            return None, f"there is no method beside the '+' in '{text}'", ""
+        if parts.count(part) > 1:
+            return None, f"'{part}' stands twice in '{text}'", ""
         if part not in methods:
             return None, f"unknown method '{part}'", part
     taken: dict[str, str] = {}

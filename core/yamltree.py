@@ -6,6 +6,7 @@ YAML 1.1 surprises (``on`` is a text, ``1:30`` is a text, ``1e6`` is a number). 
 
 from __future__ import annotations
 
+import hashlib
 import re
 from collections.abc import Iterator
 from dataclasses import dataclass, field
@@ -20,6 +21,7 @@ MAX_BYTES = 64_000_000
 MAX_DEPTH = 40
 MAX_NODES = 3_000_000
 
+_CONTROL = re.compile("[^\t\n\r\x20-\x7e\x85\xa0-\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]")
 _INT = re.compile(r"[-+]?[0-9][0-9_]*\Z")
 _FLOAT = re.compile(r"[-+]?(\.[0-9]+|[0-9][0-9_]*(\.[0-9_]*)?)([eE][-+]?[0-9]+)?\Z")
 _WORDS = {"true": True, "True": True, "false": False, "False": False, "null": None, "Null": None, "~": None, "": None}
@@ -30,7 +32,8 @@ class Node:
     """A value with its place. ``value`` is a scalar, a dict of name -> :class:`Node`, or a list of them.
 
     ``keys`` holds the place of each key of a mapping. ``offset`` is the column at which the text of a
-    scalar itself starts (past a quote), or 0 when it does not stand on one line as it is.
+    scalar itself starts (past a quote), or 0 when it does not stand on one line as it is. ``path`` leads to
+    a value of a table that was given as Python data and has no lines.
     """
 
     value: Any
@@ -39,12 +42,20 @@ class Node:
     offset: int = 0
     keys: dict[str, Node] = field(default_factory=dict)
     size: int = 1
+    path: str = ""
+
+    @property
+    def shown(self) -> str:
+        """The value in few words, for a message."""
+        return show(self.plain())
 
     @property
     def kind(self) -> str:
         """The kind of value in plain words."""
         if self.value is None:
             return "empty"
+        if self.value == "":
+            return "an empty text"
         kinds = {dict: "a mapping", list: "a list", str: "a text", bool: "true/false"}
         return kinds.get(type(self.value), "a number")
 
@@ -57,11 +68,26 @@ class Node:
         return self.value
 
 
-class Source:
-    """One file's text, and the problems found in it so far."""
+def show(value: Any) -> str:
+    """A plain value as a table writes it, cut short."""
+    if isinstance(value, dict):
+        said = "{" + ", ".join(f"{key}: {show(item)}" for key, item in list(value.items())[:4]) + "}"
+    elif isinstance(value, list):
+        said = "[" + ", ".join(show(item) for item in value[:8]) + (", ..." if len(value) > 8 else "") + "]"
+    elif value is None or isinstance(value, bool):
+        said = {None: "", True: "true", False: "false"}[value]
+    elif isinstance(value, int | float):
+        said = f"{float(value):.12g}" if abs(value) < 1e300 or value != value else "inf" if value > 0 else "-inf"
+    else:
+        said = str(value)
+    return said if len(said) <= 80 else said[:77] + "..."
 
-    def __init__(self, file: str, text: str) -> None:
-        self.file = file
+
+class Source:
+    """One file's text, and the problems found in it so far. ``sha256`` is that of the bytes read."""
+
+    def __init__(self, file: str, text: str, sha256: str = "") -> None:
+        self.file, self.sha256 = file, sha256
         self.lines = text.splitlines()
         self.problems: list[Problem] = []
 
@@ -71,7 +97,7 @@ class Source:
 
     def problem(self, node: Node | None, message: str, hint: str = "") -> Problem:
         if node is None or not node.line:
-            return Problem(message, hint, self.file)
+            return Problem(message, hint, self.file, place=node.path if node else "")
         return Problem(message, hint, self.file, node.line, node.column, self.line(node.line), node.column)
 
     def line(self, number: int) -> str:
@@ -83,7 +109,7 @@ class Source:
             column = node.offset + inner.column - 1
             return Problem(inner.message, inner.hint, self.file, node.line, column, self.line(node.line), column)
         if not node.line:
-            return Problem(inner.message, inner.hint, self.file, 0, 0, inner.source, inner.caret, inner.place)
+            return Problem(inner.message, inner.hint, self.file, 0, 0, inner.source, inner.caret, inner.place or node.path)
         return Problem(inner.message, inner.hint, self.file, node.line, node.column, inner.source or self.line(node.line),
                        inner.caret if inner.source else node.column)  # fmt: skip
 
@@ -93,7 +119,9 @@ class Source:
         if not hint and known:
             listed = sorted(known)
             hint = "known: " + ", ".join(listed[:12]) + (", ..." if len(listed) > 12 else "")
-        self.say(node, f"unknown {what} '{name}'", hint)
+            lists = {"model": "models", "GPU": "gpus", "method": "methods"}
+            hint += f" (scenario list {lists[what]})" if what in lists and len(listed) > 12 else ""
+        self.say(node, f"unknown {what} '{show(name)}'", hint)
 
     def stop(self) -> None:
         """Raise all problems noted, if any."""
@@ -107,12 +135,14 @@ def read(path: str | Path) -> tuple[Source, Node]:
     try:
         if path.is_dir():
             raise TableError(Problem("this is a folder, not a table", file=str(path)))
-        size = path.stat().st_size
-        if size > MAX_BYTES:
-            raise TableError(Problem(f"the file has {size / 1e6:,.0f} MB; the limit is {MAX_BYTES / 1e6:.0f} MB", file=str(path)))
-        raw = path.read_bytes()
-    except OSError as error:
-        raise TableError(Problem(f"cannot be read: {error.strerror or error}", file=str(path))) from None
+        with path.open("rb") as stream:  # a pipe or a device has no size to ask for
+            raw = stream.read(MAX_BYTES + 1)
+        if len(raw) > MAX_BYTES:
+            raise TableError(Problem(f"the file is larger than the limit of {MAX_BYTES / 1e6:.0f} MB", file=str(path)))
+    except FileNotFoundError:
+        raise TableError(Problem("there is no such file", file=str(path))) from None
+    except (OSError, ValueError) as error:
+        raise TableError(Problem(f"cannot be read: {getattr(error, 'strerror', None) or error}", file=str(path))) from None
     return parse(raw, str(path))
 
 
@@ -122,16 +152,20 @@ def parse(raw: bytes | str, file: str) -> tuple[Source, Node]:
         try:
             text = raw.decode("utf-8-sig")
         except UnicodeDecodeError as error:
-            before = raw[: error.start]
-            line = before.count(b"\n") + 1
-            column = error.start - (before.rfind(b"\n") + 1) + 1
+            before = (raw[: error.start].decode("utf-8", "replace") + "x").splitlines()
+            line, column = len(before), len(before[-1])
             hint = "save the file as UTF-8"
             if raw[:4] == b"PK\x03\x04":
-                hint = "this is a workbook or zip file, not YAML; give it the ending .xlsx"
+                hint = "this is a workbook or zip file, not a table in YAML"
             raise TableError(Problem(f"byte {raw[error.start]:#04x} is not UTF-8", hint, file, line, column)) from None
     else:
         text = raw
-    source = Source(file, text)
+    source = Source(file, text, hashlib.sha256(raw if isinstance(raw, bytes) else raw.encode(errors="replace")).hexdigest())
+    bad = _CONTROL.search(text)
+    if bad:
+        before = (text[: bad.start()] + "x").splitlines()
+        line, column = len(before), len(before[-1])
+        raise TableError(Problem(f"there is a control character ({ord(bad[0]):#04x}) in the file", "", file, line, column))
     events = yaml.parse(text, Loader=getattr(yaml, "CSafeLoader", yaml.SafeLoader))
     try:
         node = _Builder(source, events).document()
@@ -155,8 +189,6 @@ def _yaml_problem(source: Source, error: yaml.YAMLError) -> Problem:
         hint = "a text that holds ': ' needs quotes; or the indentation is off"
     elif "undefined alias" in said or "found character" in said:
         hint = "a text that begins with * & ! % @ ` or { needs quotes"
-    elif "special characters are not allowed" in said or "control characters" in said:
-        said = "there is a control character in the file"
     return Problem(f"not valid YAML: {said}", hint, source.file, line, column, text, column)
 
 
@@ -257,7 +289,7 @@ class _Builder:
 
     def tag(self, event: Any, node: Node) -> None:
         if event.tag and event.tag not in ("!", "tag:yaml.org,2002:str"):
-            self.source.say(node, f"the tag '{event.tag}' is not allowed: a table is plain data")
+            self.source.say(node, f"the tag '{event.tag.replace('tag:yaml.org,2002:', '!!')}' is not allowed: a table is plain data")
 
     def alias(self, event: Any) -> Node:
         here = self.node(event, None)

@@ -1,0 +1,368 @@
+"""Reads the sections of a table, noting every problem with its place before it gives up."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+from scenario import catalog, contract, rows, series, shared, stacks
+from scenario.errors import FormulaError, ScenarioError, nearest
+from scenario.host import Host
+from scenario.spec import Column, Parameter
+from scenario.stacks import Stack
+from scenario.table import KEYS, VERSION, Formula, Summary, Table, parameter_specs
+from scenario.vectors import Profile, Vectors
+from scenario.yamltree import Node, Source
+
+CORE = ("model", "gpu", "method")
+
+
+class Reader:
+    """Reads one table. ``profiles`` and ``stacks`` grow with what its values name."""
+
+    def __init__(self, source: Source, root: Node, host: Host, max_rows: int) -> None:
+        self.source, self.root, self.host, self.max_rows = source, root, host, max_rows
+        self.parameters = parameter_specs(host)
+        self.profiles: dict[str, Profile] = {}
+        self.stacks: dict[str, Stack] = {}
+        self.catalog = catalog.builtin()
+
+    def table(self) -> Table:
+        """The table, or :class:`TableError` with all its problems."""
+        source, root = self.source, self.root
+        if not isinstance(root.value, dict):
+            source.say(root, f"a table is a mapping of {', '.join(list(KEYS)[:6])} ..., not {root.kind}")
+            source.stop()
+        for name, node in root.value.items():
+            if name not in KEYS:
+                source.unknown(root.keys.get(name, node), name, "key", list(KEYS))
+        self.version()
+        get = root.value.get
+        self.catalog = catalog.merge(self.catalog, source, {k: root.value[k] for k in ("models", "gpus", "prices") if k in root.value})
+        self.profiles = series.profiles(source, get("profiles"))
+        self.method_profiles()
+        curves = series.curves(source, get("curves"))
+        title = self.text(get("title"), "title")
+        time_model = self.time_model(get("time_model"))
+        presets = self.preset_names(get("preset"))
+        defaults = self.defaults(get("defaults"))
+        parameters = self.method_parameters(get("parameters"))
+        broken: dict[str, tuple[Column, Node]] = {}
+        columns = self.columns(get("columns"), broken)
+        where = self.formula(get("where"), "where")
+        sort = self.sort(get("sort"))
+        summary = self.summary(get("summary"))
+        given = rows.Expander(self, defaults).frame(get("grid"), get("rows"))
+        if not source.problems:
+            self.summary_choices(summary, given, defaults)
+        table = Table(
+            source.file, title or Path(source.file).stem, source.sha256, source, self.catalog, Vectors(self.profiles, curves), given,
+            self.stacks, time_model, presets, defaults, parameters, columns, where, tuple((name, down) for name, down, _ in sort),
+            summary, get("summary"), tuple(node for _, _, node in sort),
+        )  # fmt: skip
+        if source.problems:
+            self.formula_problems(replace(table, columns={**columns, **broken}))
+        source.stop()
+        return table
+
+    def formula_problems(self, table: Table) -> None:
+        """Check the formulas of a table that has other faults, as far as that goes: a user wants to hear all at once."""
+        import polars as pl
+
+        from scenario.assemble import assemble
+
+        if not (table.columns or table.where or table.sort or table.summary_node):
+            return
+        nothing = {name: [None] for name in (*shared.INPUTS, *self.parameters)}
+        row = {"id": ["x"], "model": [next(iter(table.catalog.models))], "gpu": [next(iter(table.catalog.gpus))],
+               "method": [next(iter(self.host.methods), "")]}  # fmt: skip
+        every = {stack.name: stack for stack in stacks.every(self.host.methods)}
+        try:
+            time_model = table.time_model or next(iter(self.host.time_models))
+            assemble(replace(table, rows=pl.DataFrame({**nothing, **row}), stacks=every, time_model=time_model), self.host)
+        except ScenarioError as error:
+            self.source.problems += [problem for problem in error.problems if problem.file == self.source.file]
+        except StopIteration:
+            return
+
+    def version(self) -> None:
+        node = self.root.value.get("version")
+        if node is None:
+            self.source.say(self.root, "the table has no version", f"write version: {VERSION}")
+        elif isinstance(node.value, bool | dict | list) or node.value != VERSION:
+            said = f"version {node.shown} of the table format is unknown" if node.shown else "the version is blank"
+            self.source.say(node, said, f"this program reads version {VERSION}")
+
+    def section(self, node: Node | None, what: str) -> dict[str, Node]:
+        return catalog.mapping(self.source, node, what)
+
+    def text(self, node: Node | None, what: str) -> str:
+        """A text, or an empty one with a problem noted."""
+        if node is None or node.value is None:
+            return ""
+        if isinstance(node.value, dict | list):
+            self.source.say(node, f"{what} is a text, not {node.kind}")
+            return ""
+        return str(node.value) if isinstance(node.value, str) else node.shown
+
+    # -- single values ---------------------------------------------------------------------------------
+
+    def value(self, name: str, parameter: Parameter, node: Node) -> float | str | None:
+        """One checked value, or None with a problem noted."""
+        value = node.value
+        if parameter.kind == "profile" and isinstance(value, list | str | int | float):
+            return self.profile_value(node)
+        if isinstance(value, dict | list) or value is None:
+            self.source.say(node, f"{name} is one value, not {node.kind}")
+            return None
+        if parameter.kind in contract.TEXT_KINDS and not isinstance(value, str):
+            value = node.shown
+        said = contract.value_problem(parameter, value)
+        if said:
+            near = nearest(str(value), parameter.choices) if parameter.choices else ""
+            if parameter.kind not in contract.TEXT_KINDS:
+                near = catalog.number_hint(value)
+            self.source.say(node, f"{name}: {said}", near)
+            return None
+        if parameter.kind == "model" and value not in self.catalog.models:
+            self.source.unknown(node, str(value), "model", list(self.catalog.models))
+            return None
+        return value if isinstance(value, str) else float(value)
+
+    def name_of(self, what: str, node: Node, known: Sequence[str] | Mapping[str, Any]) -> str | None:
+        """A text that must be one of ``known``."""
+        if not isinstance(node.value, str | int | float) or isinstance(node.value, bool) or node.value == "":
+            self.source.say(node, f"a {what} is named by a text, not {node.kind}")
+            return None
+        name = node.value if isinstance(node.value, str) else node.shown
+        if name not in known:
+            self.source.unknown(node, name, what, list(known))
+            return None
+        return name
+
+    def core(self, name: str, node: Node) -> str | None:
+        """The checked value of an input that names something: model, GPU, method, time model."""
+        if name == "method":
+            return self.stack(node)
+        if name == "time_model":
+            return self.name_of("time model", node, self.host.time_models)
+        return self.name_of("model", node, self.catalog.models) if name == "model" else self.name_of("GPU", node, self.catalog.gpus)
+
+    def stack(self, node: Node) -> str | None:
+        """The canonical name of a method stack."""
+        if not isinstance(node.value, str) or not node.value.strip():
+            self.source.say(node, f"a method is named by a text, not {node.kind}")
+            return None
+        stack, said, unknown = stacks.parse(node.value, self.host.methods)
+        if stack is None:
+            hint = self.host.missing("method", unknown, self.host.methods) if unknown else ""
+            self.source.say(node, said, hint)
+            return None
+        self.stacks[stack.name] = stack
+        return stack.name
+
+    def profile_value(self, node: Node) -> str | None:
+        """The name of a profile that is named, or given as rates."""
+        if not isinstance(node.value, str):
+            return self.anonymous(node, series.profile_rates(self.source, node))
+        if node.value in self.profiles:
+            return node.value
+        rates = series.rates_of(node.value)
+        if rates is not None:
+            return self.anonymous(node, rates)
+        hint = nearest(node.value, self.profiles) or ("known: " + ", ".join(sorted(self.profiles)) if self.profiles else "")
+        self.source.say(node, f"unknown acceptance profile '{node.shown}'", hint or "name one under profiles:, or give rates: [0.8, 0.6]")
+        return None
+
+    def anonymous(self, node: Node, rates: Sequence[float] | None) -> str | None:
+        if rates is None or not series.falling(self.source, node, rates):
+            return None
+        name = series.name_of(rates)
+        self.profiles.setdefault(name, Profile(name, tuple(rates), self.source.file, "Given in the table."))
+        return name
+
+    # -- sections --------------------------------------------------------------------------------------
+
+    def method_profiles(self) -> None:
+        """Make known the profiles that methods have as defaults."""
+        for method in self.host.methods.values():
+            for parameter in method.parameters.values():
+                if parameter.kind == "profile" and isinstance(parameter.default, str):
+                    rates = series.rates_of(parameter.default) or []
+                    self.profiles.setdefault(parameter.default, Profile(parameter.default, tuple(rates), parameter.source, parameter.doc))
+
+    def time_model(self, node: Node | None) -> str:
+        if node is None or node.value is None:
+            return "bound" if "bound" in self.host.time_models else next(iter(self.host.time_models), "")
+        if not isinstance(node.value, str) or node.value not in self.host.time_models:
+            hint = self.host.missing("time model", node.shown, self.host.time_models)
+            self.source.say(node, f"unknown time model '{node.shown}'", hint)
+            return ""
+        return node.value
+
+    def preset_names(self, node: Node | None) -> tuple[str, ...]:
+        if node is None or node.value is None:
+            return ()
+        listed = node.value if isinstance(node.value, list) else [node]
+        found = []
+        for item in listed:
+            if isinstance(item.value, str) and item.value not in self.host.presets:
+                hint = self.host.missing("preset", item.value, self.host.presets)
+                self.source.say(item, f"unknown preset '{item.shown}'", hint)
+                continue
+            name = self.name_of("preset", item, self.host.presets)
+            if name:
+                found.append(name)
+        for name in found:
+            preset = self.host.presets[name]
+            for parameter, value in preset.values.items():
+                if self.host.methods[preset.method].parameters[parameter].kind == "profile":
+                    self.profile_value(replace(node, value=value))
+        return tuple(found)
+
+    def defaults(self, node: Node | None) -> dict[str, float | str]:
+        known = {**shared.INPUTS, **shared.SCALARS}
+        found: dict[str, float | str] = {}
+        for name, cell in self.section(node, "defaults").items():
+            key = node.keys.get(name, cell) if node else cell
+            if name not in known and name not in CORE:
+                self.not_a_default(name, key, cell, known)
+                continue
+            if cell.value is None:  # blank: as if it were not there
+                continue
+            value = self.core(name, cell) if name in CORE else self.value(name, known[name], cell)
+            if value is not None:
+                found[name] = value
+        return found
+
+    def not_a_default(self, name: str, key: Node, cell: Node, known: Mapping[str, Parameter]) -> None:
+        owners = [method.name for method in self.host.methods.values() if name in method.parameters]
+        if owners:
+            self.source.say(key, f"'{name}' belongs to a method, not to all rows", f"parameters: {{{owners[0]}: {{{name}: {cell.shown}}}}}")
+        elif name in KEYS:
+            self.source.say(key, f"'{name}' is a key of the table itself, not a default", f"write {name}: at the left margin")
+        else:
+            self.source.unknown(key, name, "default", [*CORE, *known])
+
+    def method_parameters(self, node: Node | None) -> dict[str, dict[str, float | str]]:
+        found: dict[str, dict[str, float | str]] = {}
+        for method, body in self.section(node, "parameters").items():
+            key = node.keys.get(method, body) if node else body
+            if method not in self.host.methods:
+                hint = self.host.missing("method", method, self.host.methods)
+                if "+" in method:
+                    hint = "parameters are set for each method of a stack on its own"
+                elif method in self.parameters:
+                    owner = next(m.name for m in self.host.methods.values() if method in m.parameters)
+                    hint = f"parameters stand below their method: {{{owner}: {{{method}: {body.shown}}}}}"
+                self.source.say(key, f"unknown method '{method}'", hint)
+                continue
+            specs = self.host.methods[method].parameters
+            for name, cell in self.section(body, f"parameters of {method}").items():
+                if name not in specs:
+                    self.source.unknown(body.keys.get(name, cell), name, f"parameter of {method}", list(specs))
+                    continue
+                value = self.value(name, specs[name], cell) if cell.value is not None else None
+                if value is not None:
+                    found.setdefault(method, {})[name] = value
+        return found
+
+    def columns(self, node: Node | None, broken: dict[str, tuple[Column, Node]]) -> dict[str, tuple[Column, Node]]:
+        """The table's own columns; those that cannot be read go to ``broken``, so that others may name them."""
+        found: dict[str, tuple[Column, Node]] = {}
+        fields = ("formula", "unit", "doc", "title", "format", "source")
+        for name, cell in self.section(node, "columns").items():
+            key = node.keys.get(name, cell) if node else cell
+            bad = contract.name_problems("", name)
+            for problem in bad:
+                self.source.say(key, problem.message, problem.hint)
+            extra: dict[str, str] = {}
+            formula = cell
+            if isinstance(cell.value, dict):
+                for field_name, part in cell.value.items():
+                    if field_name not in fields:
+                        self.source.unknown(cell.keys.get(field_name, part), field_name, "column field", list(fields))
+                    elif field_name != "formula":
+                        extra[field_name] = self.text(part, field_name)
+                formula = cell.value.get("formula", cell)
+                if formula is cell:
+                    self.source.say(cell, f"column '{name}' needs a formula")
+            read = self.formula(formula, f"column '{name}'") if formula is not cell or not isinstance(cell.value, dict) else None
+            if read and not bad:
+                found[name] = (Column(**{**extra, "formula": read.text}), read.node)
+            elif not bad:
+                broken[name] = (Column("blank"), key)
+        return found
+
+    def formula(self, node: Node | None, what: str) -> Formula | None:
+        if node is None:
+            return None
+        if isinstance(node.value, bool | dict | list) or node.value is None:
+            self.source.say(node, f"{what} is a formula, not {node.kind}")
+            return None
+        text = node.value if isinstance(node.value, str) else repr(node.value)
+        try:
+            contract.parse_formula(text, self.host, {"forward_ms": contract.TIME_FUNCTION})
+        except FormulaError as error:
+            self.source.problems += [self.source.formula_problem(node, problem) for problem in error.problems]
+            return None
+        return Formula(text, node)
+
+    def sort(self, node: Node | None) -> list[tuple[str, bool, Node]]:
+        if node is None or node.value is None:
+            return []
+        found: list[tuple[str, bool, Node]] = []
+        for item in node.value if isinstance(node.value, list) else [node]:
+            name = item.value.strip() if isinstance(item.value, str) else ""
+            down, name = name.startswith("-"), name.removeprefix("-").removeprefix("+").strip()
+            if not name:
+                said = "nothing" if isinstance(item.value, str) else item.kind
+                self.source.say(item, f"sort names a column, not {said}", "sort: [model, -tokens_per_s]")
+            elif any(name == earlier for earlier, _, _ in found):
+                self.source.say(item, f"sort lists '{name}' twice")
+            else:
+                found.append((name, down, item))
+        return found
+
+    def summary(self, node: Node | None) -> Summary:
+        parts = self.section(node, "summary")
+        nodes: dict[tuple[str, str], Node] = {}
+        for name, cell in parts.items():
+            if name not in ("rows", "columns", "where"):
+                self.source.unknown(node.keys.get(name, cell) if node else cell, name, "summary key", ["rows", "columns", "where"])
+        listed = parts.get("rows")
+        for item in listed.value if listed and isinstance(listed.value, list) else [listed] if listed and listed.value is not None else []:
+            if isinstance(item.value, str):
+                nodes["rows", item.value] = item
+            else:
+                self.source.say(item, f"summary rows are names of columns, not {item.kind}")
+        across = parts.get("columns")
+        if across is not None and isinstance(across.value, str):
+            nodes["columns", across.value] = across
+        elif across is not None and across.value is not None:
+            self.source.say(across, f"summary columns is the name of an input, not {across.kind}")
+        where: dict[str, float | str] = {}
+        section = parts.get("where")
+        known = {**shared.INPUTS, **self.parameters}
+        for name, cell in self.section(section, "summary where").items():
+            nodes["where", name] = section.keys.get(name, cell) if section and name not in (*CORE, *known) else cell
+            value: float | str | None = cell.shown
+            if name in CORE or name in known:
+                value = self.core(name, cell) if name in CORE else self.value(name, known[name], cell)
+            if value is not None:
+                where[name] = value
+        metrics = tuple(name for part, name in nodes if part == "rows")
+        return Summary(metrics, next((name for part, name in nodes if part == "columns"), ""), where, nodes)
+
+    def summary_choices(self, summary: Summary, given: Any, defaults: Mapping[str, float | str]) -> None:
+        """A value that the summary starts with must be that of some row."""
+        for name, value in summary.where.items():
+            parameter = {**shared.INPUTS, **self.parameters}.get(name)
+            fallback = defaults.get(name, parameter.default if parameter else None)
+            values = given[name].unique().to_list() if name in given.columns else [None]
+            if value not in [fallback if item is None else item for item in values] and (name in CORE or name in shared.INPUTS):
+                text = value if isinstance(value, str) else f"{value:g}"
+                self.source.say(summary.nodes["where", name], f"no row has {name} {text}")
+
