@@ -1,22 +1,24 @@
-"""Computes a book with polars: lookups by position, then the columns level by level.
+"""Computes a book with polars, as :mod:`scenario.plan` lays out for the frame at hand.
 
-There is no loop over rows. Large frames go through in slices, so that memory stays bounded and the
-columns of a slice stay in the processor's caches.
+There is no loop over rows. Large frames go through in slices, so that the memory for columns in between
+stays bounded, and so that a sweep can be written to a file without ever being held as a whole.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 
 import polars as pl
+from polars.io.plugins import register_io_source
 
 from scenario import graph
 from scenario.book import Book, EntityTable, Field
 from scenario.expr import names
+from scenario.plan import Plan
+from scenario.steps import TYPES
 from scenario.to_polars import compile_polars
 
-SLICE = 250_000
-TYPES = {"number": pl.Float64, "text": pl.String, "flag": pl.Boolean, "none": pl.Float64}
+SLICE = 500_000
 
 Progress = Callable[[int, int], None]
 """Called with rows done and rows in all."""
@@ -41,7 +43,7 @@ def compute(book: Book, frame: pl.DataFrame, fields: list[Field]) -> pl.DataFram
         for name in level:
             item = by_name[name]
             assert item.node is not None
-            expression = compile_polars(item.node, book.vectors, book.constants)  # type: ignore[arg-type]
+            expression = compile_polars(item.node, book.vectors, book.constants)
             expressions.append(expression.cast(TYPES[item.facts.type]).alias(name))
         plan = plan.with_columns(expressions)
     return plan.collect()
@@ -54,8 +56,6 @@ class Evaluator:
         self.book = book
         self.entities = {name: entity_frame(book, table) for name, table in book.tables.items()}
         self.inputs = [item for item in book.fields.values() if item.role == "input"]
-        self.lookups = [item for item in book.fields.values() if item.role == "lookup"]
-        self.calcs = [item for item in book.fields.values() if item.role == "calc"]
 
     def prepare(self, rows: pl.DataFrame) -> pl.DataFrame:
         """The given inputs under the names of the book's input columns, in its types."""
@@ -67,52 +67,33 @@ class Evaluator:
             columns.append(column.cast(kind).alias(item.name))
         return rows.select(columns)
 
-    def slices(self, rows: pl.DataFrame, size: int = SLICE) -> Iterator[pl.DataFrame]:
-        """The computed rows, slice by slice."""
+    def slices(self, rows: pl.DataFrame, columns: Sequence[str] | None = None, size: int = SLICE) -> Iterator[pl.DataFrame]:
+        """The computed rows, slice by slice; ``columns`` are all of the book's unless named."""
         prepared = self.prepare(rows)
+        plan = Plan(self.book, self.entities, prepared, list(self.book.fields) if columns is None else columns)
         for start in range(0, max(prepared.height, 1), size):
-            yield self.one(prepared.slice(start, size))
+            yield plan.run(prepared.slice(start, size))
 
-    def run(self, rows: pl.DataFrame, progress: Progress | None = None) -> pl.DataFrame:
-        """Every column of the book for these rows, in the rows' order."""
+    def run(self, rows: pl.DataFrame, progress: Progress | None = None, columns: Sequence[str] | None = None) -> pl.DataFrame:
+        """Every column of the book, or the named ones and what they need, for these rows in their order."""
         parts = []
         done = 0
-        for part in self.slices(rows):
+        for part in self.slices(rows, columns):
             parts.append(part)
             done += part.height
             if progress:
                 progress(done, rows.height)
         return pl.concat(parts, rechunk=False)
 
-    def one(self, frame: pl.DataFrame) -> pl.DataFrame:
-        """One slice of prepared inputs, computed."""
-        constants = self.book.constants
-        keys = {item.lookup.key for item in self.lookups if item.lookup}
-        early = [item for item in self.calcs if item.name in keys]  # the key itself may come from a default
-        frame = compute(self.book, frame, [item for item in early if set(names(item.node)) <= {*frame.columns, *constants}])  # type: ignore[arg-type]
-        while True:
-            ready = [i for i in self.lookups if i.lookup and i.name not in frame.columns and i.lookup.key in frame.columns]
-            if not ready:
-                break
-            frame = self.look_up(frame, ready)
-            late = [i for i in early if i.name not in frame.columns and set(names(i.node)) <= {*frame.columns, *constants}]  # type: ignore[arg-type]
-            frame = compute(self.book, frame, late)
-        frame = compute(self.book, frame, [item for item in self.calcs if item.name not in frame.columns])
-        return frame.select(list(self.book.fields))
+    def scan(self, rows: pl.DataFrame, columns: Sequence[str] | None = None, size: int = SLICE) -> pl.LazyFrame:
+        """The same as a lazy frame that computes as it is read: ``scan(rows).sink_parquet(path)`` holds a few slices only."""
+        chosen = list(self.book.fields) if columns is None else list(columns)
+        schema = {name: TYPES[self.book.fields[name].facts.type] for name in chosen}
 
-    def look_up(self, frame: pl.DataFrame, fields: list[Field]) -> pl.DataFrame:
-        codes: dict[tuple[str, str], str] = {}
-        for item in fields:
-            assert item.lookup is not None
-            codes[item.lookup.table, item.lookup.key] = f"#{item.lookup.table}.{item.lookup.key}"
-        coded = [
-            pl.col(key).cast(pl.Enum(self.entities[table]["name"])).to_physical().alias(code)
-            for (table, key), code in codes.items()
-        ]
-        values = []
-        for item in fields:
-            assert item.lookup is not None
-            series = self.entities[item.lookup.table][item.lookup.field]
-            code = codes[item.lookup.table, item.lookup.key]
-            values.append(pl.lit(series).gather(pl.col(code)).alias(item.name))
-        return frame.lazy().with_columns(coded).with_columns(values).drop(list(codes.values())).collect()
+        def source(
+            with_columns: list[str] | None, predicate: pl.Expr | None, n_rows: int | None, batch_size: int | None
+        ) -> Iterator[pl.DataFrame]:
+            for part in self.slices(rows.head(n_rows) if n_rows is not None else rows, with_columns or chosen, size):
+                yield part if predicate is None else part.filter(predicate)
+
+        return register_io_source(source, schema=schema)
