@@ -10,13 +10,14 @@ from openpyxl.worksheet.worksheet import Worksheet
 
 MAX_TEXT = 32_767
 _CONTROL = re.compile(r"[\x00-\x08\x0b\x0c\x0e-\x1f\ufffe\uffff]|[\ud800-\udfff]")
-_ESCAPE = re.compile(r"_(?=x[0-9A-Fa-f]{4}_)")
+_ESCAPE = re.compile(r"_(?=x[0-9A-Fa-f]{1,4}_)")
 
 
 def clean(text: str) -> str:
     """A text as a cell can hold it: no control characters, no more than 32,767 characters.
 
-    Excel reads ``_x0041_`` as the letter A; the underscore in front is escaped so that it stays text.
+    Excel reads ``_x0041_`` as the letter A, LibreOffice even ``_x8_`` as a character; the underscore in front
+    is escaped so that it stays text.
     """
     return _ESCAPE.sub("_x005F_", _CONTROL.sub("\ufffd", text))[:MAX_TEXT]
 
