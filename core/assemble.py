@@ -8,7 +8,7 @@ from dataclasses import replace
 from scenario import contract, entities, expr, facts, graph, shared, stacks
 from scenario.book import Book, EntityTable, Field, Lookup, Scalar, entity_inputs, entity_rows, time_model_rows
 from scenario.contract import parameter_facts
-from scenario.errors import FormulaError, Problem
+from scenario.errors import FormulaError, Problem, nearest
 from scenario.expr import Blank, Call, Name, Node
 from scenario.facts import Facts
 from scenario.host import Host
@@ -57,6 +57,7 @@ class _Assembler:
         own = self.own_columns()
         self.functions["forward_ms"] = self.time_function()
         self.input_fields()
+        self.override_fields()
         pending = self.formulas(own)
         self.resolve(pending, own)
         where = self.condition()
@@ -215,6 +216,14 @@ class _Assembler:
         """The parameters with a formula behind them, each of which has a helper column."""
         return [(m, key, p) for m in self.host.methods.values() for key, p in m.parameters.items() if p.derive]
 
+    def override_fields(self) -> None:
+        """Values typed in place of computed ones: inputs that are blank where the formula holds."""
+        for column in self.table.rows.columns:
+            if column.endswith("_override"):
+                name = column.removesuffix("_override")
+                self.add(Field(column, "input", Facts(low=-1e15, high=1e15, blank=True), public=False, title=f"override of {name}",
+                               doc=f"A value that stands in place of the formula of {name}; blank: the formula holds."))  # fmt: skip
+
     def has_column(self, name: str) -> bool:
         """Whether a method parameter is a column: it is shared, used, or given; else formulas read the scalar."""
         owners = [method.name for method in self.host.methods.values() if name in method.parameters]
@@ -321,7 +330,24 @@ class _Assembler:
                              public=name in shared.ORDER)  # fmt: skip
         return None
 
+    def overridden(self, pending: dict[str, tuple[Column, Node]], own: Mapping[str, list[Method]]) -> None:
+        """Make room for values in place of lookups, and refuse those that stand for nothing that is computed."""
+        for column in [name for name in self.fields if name.endswith("_override")]:
+            name = column.removesuffix("_override")
+            found = self.find_lookup(name)
+            if name in pending and name not in self.delayed:
+                continue
+            if found is not None and found.facts.type == "number":
+                self.add(replace(found, name=f"{name}_catalog", public=False))
+                pending[name] = Column(f"{name}_catalog", found.unit, found.doc), Name(f"{name}_catalog")
+                continue
+            source = self.table.source
+            section = source.problem(None, f"'{name}' is not a computed column, so nothing can stand in its place")
+            hint = nearest(name, [*pending, *self.known_lookups()])
+            self.problems.append(replace(section, place="overrides", hint=hint))
+
     def resolve(self, pending: dict[str, tuple[Column, Node]], own: Mapping[str, list[Method]]) -> None:
+        self.overridden(pending, own)
         for name in [*NUMBER.values(), *shared.ORDER, *(n for _, tree in pending.values() for n in expr.names(tree))]:
             if name not in self.fields and name not in pending and name not in self.scalars:
                 found = self.find_lookup(name)
@@ -340,6 +366,8 @@ class _Assembler:
                 self.problems += [self.located(name, problem) for problem in error.problems]
                 self.env[name] = Facts(blank=True)
                 continue
+            if f"{name}_override" in self.fields and node.facts.type != "number":
+                self.problems.append(Problem(f"'{name}' is not a number, so no number can stand in its place", place="overrides"))
             item = calc(name, column, node, column.formula or compile_text(node))
             if name.endswith("_derived"):
                 item = replace(item, public=False)
@@ -367,10 +395,15 @@ class _Assembler:
         given = f"{name}_given"
         if given in self.fields:
             inner = self.check_arms(name, tree, text, known)
-            tree = Call("coalesce", (replace(Name(given), facts=self.env[given]), inner))
-            args = [self.env[given], inner.facts]
-            return replace(tree, facts=replace(facts.unite(args), blank=inner.facts.blank))
-        return self.check_arms(name, tree, text, known)
+            return self.first_of(given, inner)
+        node = self.check_arms(name, tree, text, known)
+        override = f"{name}_override"
+        return self.first_of(override, node) if override in self.fields else node
+
+    def first_of(self, typed: str, inner: Node) -> Node:
+        """The value of an input column where it has one, else the formula."""
+        tree = Call("coalesce", (replace(Name(typed), facts=self.env[typed]), inner))
+        return replace(tree, facts=replace(facts.unite([self.env[typed], inner.facts]), blank=inner.facts.blank))
 
     def check_arms(self, name: str, tree: Node, text: str, known: list[str]) -> Node:
         slot = next((s for s, n in NUMBER.items() if isinstance(tree, Call) and tree.function == "choose" and tree.args[0] == Name(n)), "")

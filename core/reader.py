@@ -54,7 +54,7 @@ class Reader:
         where = self.formula(get("where"), "where")
         sort = self.sort(get("sort"))
         summary = self.summary(get("summary"))
-        given = rows.Expander(self, defaults).frame(get("grid"), get("rows"))
+        given = self.given_rows(defaults)
         if not source.problems:
             self.summary_choices(summary, given, defaults)
         table = Table(
@@ -66,6 +66,34 @@ class Reader:
             self.formula_problems(replace(table, columns={**columns, **broken}))
         source.stop()
         return table
+
+    def given_rows(self, defaults: Mapping[str, float | str]) -> Any:
+        """The rows as given: a frame of inputs, null where a row says nothing."""
+        frame = rows.Expander(self, defaults).frame(self.root.value.get("grid"), self.root.value.get("rows"))
+        return self.overrides(frame)
+
+    def overrides(self, frame: Any) -> Any:
+        """Values that stand in place of computed ones, as columns ``<name>_override``; blank where there is none."""
+        import polars as pl
+
+        section = self.root.value.get("overrides")
+        if section is None or self.source.problems:
+            return frame
+        known = frame["id"].to_list()
+        changed: dict[str, dict[str, float]] = {}
+        for row, cells in self.section(section, "overrides").items():
+            if row not in known:
+                self.source.say(section.keys.get(row, cells), f"there is no row '{row}' to override", nearest(row, known))
+                continue
+            for name, cell in self.section(cells, f"overrides of {row}").items():
+                if isinstance(cell.value, bool) or not isinstance(cell.value, int | float) or abs(cell.value) > 1e15:
+                    self.source.say(cell, f"an override is a number, not {cell.kind}")
+                else:
+                    changed.setdefault(name, {})[row] = float(cell.value)
+        for name, values in changed.items():
+            typed = pl.col("id").replace_strict(values, default=None, return_dtype=pl.Float64)
+            frame = frame.with_columns(typed.alias(f"{name}_override"))
+        return frame
 
     def formula_problems(self, table: Table) -> None:
         """Check the formulas of a table that has other faults, as far as that goes: a user wants to hear all at once."""

@@ -46,6 +46,7 @@ KEYS: dict[str, str] = {
     "where": "a condition; rows that fail it are left out of the output",
     "sort": "a column to sort the output by; -column is descending",
     "summary": "what the summary sheet shows",
+    "overrides": "by row id and column: a number in place of the computed one",
 }
 MAX_ROWS = 5_000_000
 

@@ -7,7 +7,7 @@ caller says up to which column it cares.
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from functools import lru_cache
 from typing import Any
@@ -67,8 +67,13 @@ def number(letters: bytes) -> int:
     return value
 
 
-def rows(book: Workbook, sheet: SheetPart, *, until: int = 16_384, last_row: int = 1_048_576) -> Iterator[Row]:
-    """The rows of a sheet that hold anything, cells up to column ``until``."""
+def rows(
+    book: Workbook, sheet: SheetPart, *, until: int = 16_384, last_row: int = 1_048_576, full: Callable[[int, int], bool] | None = None
+) -> Iterator[Row]:
+    """The rows of a sheet that hold anything, cells up to column ``until``.
+
+    ``full(row number, formulas in it)`` says of which rows to read every cell all the same.
+    """
     expected = 0
     for chunk in book.chunks(sheet.part):
         # Splitting is many times faster than matching whole rows of a hundred formulas.
@@ -81,7 +86,9 @@ def rows(book: Workbook, sheet: SheetPart, *, until: int = 16_384, last_row: int
             if piece[end - 1 : end] == b"/":
                 continue
             hidden = attributes.get(b"hidden") in (b"1", b"true")
-            yield Row(expected, _cells(book, piece[end + 1 :], until, expected), hidden, piece.count(b"<f"))
+            formulas = piece.count(b"<f")
+            upto = 16_384 if full is not None and full(expected, formulas) else until
+            yield Row(expected, _cells(book, piece[end + 1 :], upto, expected), hidden, formulas)
 
 
 def _cells(book: Workbook, body: bytes, until: int, row: int) -> dict[int, Cell]:
