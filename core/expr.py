@@ -100,13 +100,15 @@ def parse(text: str) -> Node:
     return node
 
 
-def _refuse_height(node: Node, text: str) -> None:
+def _refuse_height(node: Node, text: str) -> int:
+    """The number of parts; :class:`FormulaError` where they are too many or nested too deep."""
     parts, height = measure(node, MAX_NODES)
     if parts > MAX_NODES:
         raise FormulaError(problem(text, node.span, f"the formula grows past {MAX_NODES} parts when written out"))
     if height > MAX_HEIGHT:
         said = f"the formula is a chain or nest of more than {MAX_HEIGHT} steps"
         raise FormulaError(problem(text, node.span, said, "split it into columns"))
+    return parts
 
 
 class _Reader:
@@ -243,15 +245,16 @@ def expand(node: Node, functions: Functions, *, text: str = "") -> Node:
     when the result grows past ``MAX_NODES`` or ``MAX_HEIGHT``.
     """
     try:
-        node = _expand(node, functions, text, ())
+        node = _expand(node, functions, text, (), [MAX_NODES * 8])
     except RecursionError:
         raise FormulaError(problem(text, node.span, "the formula is nested too deeply when written out")) from None
     _refuse_height(node, text)
     return node
 
 
-def _expand(node: Node, functions: Functions, text: str, path: tuple[str, ...]) -> Node:
-    node = rebuild(node, lambda child: _expand(child, functions, text, path))
+def _expand(node: Node, functions: Functions, text: str, path: tuple[str, ...], left: list[int]) -> Node:
+    # ``left`` is how many parts may still be written: functions that double at each step stop early.
+    node = rebuild(node, lambda child: _expand(child, functions, text, path, left))
     if not isinstance(node, Call) or node.function not in functions:
         return node
     if node.function in path:
@@ -264,5 +267,7 @@ def _expand(node: Node, functions: Functions, text: str, path: tuple[str, ...]) 
         said = f"{node.function}({', '.join(arguments)}) takes {len(arguments)} arguments, not {len(node.args)}"
         raise FormulaError(problem(text, node.span, said))
     body = substitute(body, dict(zip(arguments, node.args, strict=True)), node.span)
-    _refuse_height(body, text)
-    return _expand(body, functions, text, (*path, node.function))
+    left[0] -= _refuse_height(body, text)
+    if left[0] < 0:
+        raise FormulaError(problem(text, node.span, f"the formula grows past {MAX_NODES} parts when written out"))
+    return _expand(body, functions, text, (*path, node.function), left)

@@ -26,6 +26,8 @@ TEXT = Facts("text")
 FLAG = Facts("flag")
 NOTHING = Facts("none", blank=True)
 
+MOST_PROBLEMS = 50
+
 Env = Mapping[str, Facts]
 
 
@@ -51,7 +53,8 @@ class _Checker:
         self.unreached = 0
 
     def say(self, node: Node, message: str, hint: str = "") -> None:
-        self.problems.append(expr.problem(self.text, node.span, message, hint))
+        if len(self.problems) < MOST_PROBLEMS:
+            self.problems.append(expr.problem(self.text, node.span, message, hint))
 
     def check(self, node: Node, env: Env) -> Node:
         match node:

@@ -11,14 +11,15 @@ from collections.abc import Callable, Iterator, Mapping
 
 import polars as pl
 
-from scenario.expr import Binary, Blank, Call, Compare, Flag, If, Logic, Name, Negate, Node, Not, Number, Text, walk
+from scenario.expr import Binary, Blank, Call, Compare, Flag, If, Logic, Name, Negate, Node, Not, Number, Text
 from scenario.facts import may_fail
-from scenario.to_python import evaluate
 from scenario.vectors import POSITIONS, Vectors
 
-BLANK = pl.lit(None)
-BLANK_NUMBER = pl.lit(None, dtype=pl.Float64)
-BLANK_FLAG = pl.lit(None, dtype=pl.Boolean)
+BLANK = {
+    "number": pl.lit(None, dtype=pl.Float64), "text": pl.lit(None, dtype=pl.String), "flag": pl.lit(None, dtype=pl.Boolean),
+    "none": pl.lit(None),
+}  # fmt: skip
+"""No value, by the type of what has none."""
 
 
 def compile_polars(node: Node, vectors: Vectors | None = None, constants: Mapping[str, float | str | None] | None = None) -> pl.Expr:
@@ -28,7 +29,7 @@ def compile_polars(node: Node, vectors: Vectors | None = None, constants: Mappin
     name is a column of the frame.
     """
     compiler = _Compiler(vectors or Vectors(), constants or {})
-    return BLANK_NUMBER if node.facts.type == "none" else compiler.compile(node)
+    return BLANK["number"] if node.facts.type == "none" else compiler.compile(node)
 
 
 class _Compiler:
@@ -41,10 +42,11 @@ class _Compiler:
             case Number(value=value) | Text(value=value) | Flag(value=value):
                 return pl.lit(value)
             case Blank():
-                return BLANK
+                return BLANK["none"]
             case Name(id=name):
                 if name in self.constants:
-                    return pl.lit(self.constants[name])
+                    value = self.constants[name]
+                    return BLANK[node.facts.type] if value is None else pl.lit(value)
                 return pl.col(name)
             case Negate(operand=operand):
                 return -self.number(operand)
@@ -62,15 +64,15 @@ class _Compiler:
                 return self.call(node, function, args)
         raise AssertionError(node)
 
-    def fixed(self, node: Node) -> bool:
-        """Whether ``node`` has one value for all rows; looking that up in a series would make a series of one row."""
-        return all(item.id in self.constants for item in walk(node) if isinstance(item, Name))
+    def typed(self, node: Node, kind: str) -> pl.Expr:
+        """Like :meth:`compile`; a bare blank takes the type that is needed there."""
+        return BLANK[kind] if node.facts.type == "none" else self.compile(node)
 
     def number(self, node: Node) -> pl.Expr:
-        return BLANK_NUMBER if node.facts.type == "none" else self.compile(node)
+        return self.typed(node, "number")
 
     def flag(self, node: Node) -> pl.Expr:
-        return BLANK_FLAG if node.facts.type == "none" else self.compile(node)
+        return self.typed(node, "flag")
 
     def binary(self, node: Binary) -> pl.Expr:
         a, b = self.number(node.left), self.number(node.right)
@@ -96,12 +98,12 @@ class _Compiler:
 
     def choice(self, node: If) -> pl.Expr:
         ends = list(_ends(node))
-        if not node.facts.blank and all(isinstance(end, Text) for end in ends) and not self.fixed(node):
+        if not node.facts.blank and all(isinstance(end, Text) for end in ends):
             # Numbers are chosen much faster than texts: choose the text's place, then read it there.
             texts = list(dict.fromkeys(end.value for end in ends if isinstance(end, Text)))
-            return pl.lit(pl.Series(texts)).gather(self.place(node, texts))
+            return _read(pl.Series(texts), self.place(node, texts))
         test = self.flag(node.test)
-        then, other = self.compile(node.then), self.compile(node.other)
+        then, other = (self.typed(arm, node.facts.type) for arm in (node.then, node.other))
         if node.test.facts.blank:
             return pl.when(test).then(then).when(~test).then(other)
         return pl.when(test).then(then).otherwise(other)
@@ -114,10 +116,11 @@ class _Compiler:
 
     def call(self, node: Call, function: str, args: tuple[Node, ...]) -> pl.Expr:
         if function == "choose":
-            return self.choose(args)
+            return self.choose(node, args)
         if function in ("at", "curve"):
             return self.series(node, function, args)
-        done = [self.number(arg) for arg in args]
+        kind = node.facts.type if function == "coalesce" else "number"
+        done = [self.typed(arg, kind) for arg in args]
         result = FUNCTIONS[function](*done)
         if function in ("min", "max"):
             maybe = [expr for expr, arg in zip(done, args, strict=True) if arg.facts.blank]
@@ -132,12 +135,12 @@ class _Compiler:
             return _finite(result)
         return result
 
-    def choose(self, args: tuple[Node, ...]) -> pl.Expr:
-        index, values = args[0], [self.compile(arg) for arg in args[1:]]
+    def choose(self, node: Call, args: tuple[Node, ...]) -> pl.Expr:
+        index, values = args[0], [self.typed(arg, node.facts.type) for arg in args[1:]]
         if isinstance(index, Name) and index.id in self.constants:
             given = self.constants[index.id]
             chosen = -1 if given is None else int(float(given)) - 1
-            return values[chosen] if 0 <= chosen < len(values) else BLANK
+            return values[chosen] if 0 <= chosen < len(values) else BLANK[node.facts.type]
         number = self.number(index)
         if not index.facts.integer:
             number = FUNCTIONS["trunc"](number)
@@ -154,16 +157,14 @@ class _Compiler:
             value = values[positions[0] - 1]
             chain = (pl if chain is None else chain).when(test).then(value)  # type: ignore[attr-defined, union-attr]
         if last is None:
-            return chain if chain is not None else BLANK
+            return chain if chain is not None else BLANK[node.facts.type]
         rest = values[last[0] - 1]
         return rest if chain is None else chain.otherwise(rest)  # type: ignore[attr-defined, union-attr]
 
     def series(self, node: Call, function: str, args: tuple[Node, ...]) -> pl.Expr:
-        if self.fixed(node):
-            return pl.lit(evaluate(node, self.constants, self.vectors), dtype=pl.Float64)
         if isinstance(args[0], Text):
             (self.vectors.profile if function == "at" else self.vectors.curve)(args[0].value)
-        done = [self.compile(args[0]), self.number(args[1])]
+        done = [self.typed(args[0], "text"), self.number(args[1])]
         if function == "at":
             return self.at(done)
         result = self.curve(done[1], args[0])
@@ -171,13 +172,13 @@ class _Compiler:
 
     def at(self, done: list[pl.Expr]) -> pl.Expr:
         if not self.vectors.profiles:
-            return BLANK_NUMBER
-        lengths = pl.lit(pl.Series(self.vectors.flat_lengths(), dtype=pl.Float64))
+            return BLANK["number"]
+        lengths = pl.Series(self.vectors.flat_lengths(), dtype=pl.Float64)
         starts = {name: float(index * (POSITIONS + 1)) for index, name in enumerate(self.vectors.profiles)}
         start = done[0].replace_strict(starts, default=None, return_dtype=pl.Float64)
         n = done[1].floor()
         inside = (n >= 0) & (n <= POSITIONS)
-        return lengths.gather(pl.when(inside).then(start + n).cast(pl.UInt32))
+        return _read(lengths, pl.when(inside).then(start + n).cast(pl.UInt32))
 
     def curve(self, x: pl.Expr, name: Node) -> pl.Expr:
         assert isinstance(name, Text)
@@ -188,7 +189,7 @@ class _Compiler:
         )
         found = pl.lit(xs).search_sorted(x.fill_null(0.0), side="right").cast(pl.Int64) - 1
         index = pl.max_horizontal(found, pl.lit(0)).cast(pl.UInt32)
-        return pl.lit(ys).gather(index) + (x - pl.lit(xs).gather(index)) * pl.lit(slopes).gather(index)
+        return _read(ys, index) + (x - _read(xs, index)) * _read(slopes, index)
 
 
 def _ends(node: Node) -> Iterator[Node]:
@@ -197,6 +198,13 @@ def _ends(node: Node) -> Iterator[Node]:
         yield from _ends(part)
     if not isinstance(node, If):
         yield node
+
+
+def _read(series: pl.Series, index: pl.Expr) -> pl.Expr:
+    """The entry of ``series`` at ``index``, for each row."""
+    found = pl.lit(series).gather(index)
+    # Where the index reads no column it is one value, and so is what is found: not a column with one row.
+    return found if index.meta.root_names() else found.first()
 
 
 def _finite(result: pl.Expr) -> pl.Expr:

@@ -100,7 +100,7 @@ def by_polars(tree: Node, values: Mapping[str, Any], env: Mapping[str, Facts]) -
     schema = {name: DTYPES[env[name].type] for name in names(tree)}
     frame = pl.DataFrame({name: [values[name]] * 3 for name in schema} or {"row": [1.0] * 3}, schema_overrides=schema)
     got = frame.with_columns(compile_polars(tree, VECTORS).alias("result"))["result"].to_list()
-    constants = {name: values[name] for name in schema if values[name] is not None}
+    constants = {name: values[name] for name in schema}
     got += frame.with_columns(compile_polars(tree, VECTORS, constants).alias("result"))["result"].to_list()
     return got
 

@@ -27,7 +27,7 @@ LARGE = {
     "powers": "x" + "**x" * 1_300,
     "a sum": "x" + "+x" * 1_900,
     "choices": "1 if x > 1 else " * 240 + "2",
-    "choices in front": "(" * 55 + "1" + " if x > 1 else 2)" * 55,
+    "choices in front": "(" * 65 + "1" + " if x > 1 else 2)" * 65,
     "a megabyte": "x + " * 250_000 + "x",
     "a huge whole number": "9" * 3_900,
     "many decimals": "0." + "1" * 3_900,
@@ -47,16 +47,13 @@ def checked(text: str) -> object:
 
 @pytest.mark.parametrize("what", LARGE)
 def test_large_text_is_refused_quickly(what: str) -> None:
-    """A text built to exhaust a parser ends in a FormulaError with a place, within a second."""
+    """A text built to exhaust a parser ends in a FormulaError with a place, within two seconds."""
     start = time.perf_counter()
-    try:
+    with pytest.raises(FormulaError) as raised:
         checked(LARGE[what])
-    except FormulaError as error:
-        assert error.problems[0].line == 1
-        assert len(str(error.problems[0])) < 1_000
-    else:
-        assert what == "choices in front"
-    assert time.perf_counter() - start < 1
+    assert time.perf_counter() - start < 2
+    assert raised.value.problems[0].line == 1
+    assert len(str(raised.value.problems[0])) < 1_000
 
 
 def test_longest_formulas_go_through_every_back_end() -> None:
@@ -118,7 +115,11 @@ def test_pieces_of_python_parse_or_are_refused(text: str) -> None:
     try:
         tree = facts.check(parse(text), env, text)
     except FormulaError as error:
-        assert all(problem.line >= 1 and problem.column >= 1 for problem in error.problems) or not text.strip()
+        refused = error.problems
+    else:
+        refused = ()
+    if refused:
+        assert all(problem.line >= 1 and problem.column >= 1 for problem in refused) or not text.strip()
         return
     assert parse(compile_text(tree)) == tree
     if not any(isinstance(node, Call) and node.function in ("at", "curve") for node in walk(tree)):
@@ -146,10 +147,10 @@ def test_functions_that_grow_are_stopped() -> None:
     """Formula functions that double at every step, or nest ever deeper, are refused quickly."""
     functions = {f"f{n}": (("a",), parse(f"f{n + 1}(a) + f{n + 1}(a)" if n < 14 else "a + a")) for n in range(15)}
     start = time.perf_counter()
-    with pytest.raises(FormulaError, match="grows past|more than"):
+    with pytest.raises(FormulaError, match="grows past"):
         expand(parse("f0(x)"), functions)
     wide = {"f": (("a",), parse("+".join(["a"] * 140)))}
-    with pytest.raises(FormulaError, match="grows past|more than"):
+    with pytest.raises(FormulaError, match="grows past"):
         expand(parse("f(f(f(x)))"), wide)
     deep = {f"f{n}": (("a",), parse("abs(" * 50 + (f"f{n + 1}(a)" if n < 14 else "a") + ")" * 50)) for n in range(15)}
     with pytest.raises(FormulaError):
@@ -157,7 +158,7 @@ def test_functions_that_grow_are_stopped() -> None:
     chain = {f"f{n}": (("a",), parse(f"f{n + 1}(a)")) for n in range(MAX_CALLS + 2)}
     with pytest.raises(FormulaError, match="deep"):
         expand(parse("f0(x)"), chain)
-    assert time.perf_counter() - start < 3
+    assert time.perf_counter() - start < 5
 
 
 def test_an_error_inside_a_function_points_at_its_call() -> None:
