@@ -361,7 +361,10 @@ class Reader:
             if name not in ("rows", "columns", "where"):
                 self.source.unknown(node.keys.get(name, cell) if node else cell, name, "summary key", ["rows", "columns", "where"])
         listed = parts.get("rows")
-        for item in listed.value if listed and isinstance(listed.value, list) else [listed] if listed and listed.value is not None else []:
+        items: list[Node] = []
+        if listed is not None and listed.value is not None:
+            items = listed.value if isinstance(listed.value, list) else [listed]
+        for item in items:
             if isinstance(item.value, str):
                 nodes["rows", item.value] = item
             else:

@@ -37,6 +37,12 @@ class Result:
         """The unit of every column of :attr:`frame`; empty for counts, ratios and text."""
         return {item.name: item.unit for item in self.book.public}
 
+    def source_text(self) -> str:
+        """The table as YAML without its rows: what a workbook keeps to be read back."""
+        from scenario.export_table import to_yaml
+
+        return to_yaml(self.book.table, self.host, rows=False)
+
     def to(self, path: str | Path, format: str | None = None) -> Path:
         """Write to ``path`` in the format of its ending, or ``format``. Returns where it was written.
 

@@ -27,6 +27,8 @@ from scenario.yamltree import Node, Source
 if TYPE_CHECKING:
     import polars as pl
 
+    from scenario.xlsx_extras import Extras
+
 VERSION = 1
 KEYS: dict[str, str] = {
     "version": "version of the table format: 1",
@@ -99,6 +101,8 @@ class Table:
     summary: Summary = field(default_factory=Summary)
     summary_node: Node | None = None
     sort_nodes: tuple[Node, ...] = ()
+    extras: Extras | None = None
+    """What an analyst added to the workbook that the table was read from."""
 
     @property
     def shown_as(self) -> str:

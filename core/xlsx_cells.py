@@ -37,6 +37,7 @@ class Cell:
     value: Any
     formula: str | None = None
     shared: int | None = None
+    style: int = 0
 
 
 @dataclass(slots=True)
@@ -132,32 +133,38 @@ def _cell(book: Workbook, raw_attributes: bytes, inner: bytes) -> Cell | None:
             formula = text_of(match.group(2) or b"")
             if parts.get(b"t") == b"shared" and parts.get(b"si", b"").isdigit():
                 shared = int(parts[b"si"])
-    kind = attributes.get(b"t", b"n")
+    style = attributes.get(b"s", b"0")
+    number_style = int(style) if style.isdigit() else 0
+    found = _value(book, attributes.get(b"t", b"n"), inner, number_style)
+    if found is None:
+        return Cell("text", "", formula, shared, number_style) if formula is not None else None
+    return Cell(*found, formula, shared, number_style)
+
+
+def _value(book: Workbook, kind: bytes, inner: bytes, style: int) -> tuple[str, Any] | None:
+    """Kind and value of a cell; None when it shows nothing."""
     if kind == b"inlineStr":
-        value: Any = "".join(text_of(part) for part in _INLINE.findall(inner))
-        return Cell("text", value, formula, shared) if value or formula is not None else None
+        value = "".join(text_of(part) for part in _INLINE.findall(inner))
+        return ("text", value) if value else None
     match = _VALUE.search(inner)
     raw = text_of(match.group(1)) if match else ""
+    if not raw:
+        return None
     if kind == b"s" and raw.isdigit():
         value = unescape(book.shared_text(int(raw)))
-        return Cell("text", value, formula, shared) if value or formula is not None else None
+        return ("text", value) if value else None
     if kind in (b"str", b"s"):
-        return Cell("text", raw, formula, shared) if raw or formula is not None else None
+        return "text", raw
     if kind == b"b":
-        return Cell("flag", raw in ("1", "true"), formula, shared)
+        return "flag", raw in ("1", "true")
     if kind == b"e":
-        return Cell("error", raw, formula, shared)
+        return "error", raw
     if kind == b"d":
-        return Cell("date", raw, formula, shared)
-    if not raw:
-        return Cell("text", "", formula, shared) if formula is not None else None
+        return "date", raw
     try:
-        value = float(raw)
+        return "date" if style in book.dates else "number", float(raw)
     except ValueError:
-        return Cell("text", raw, formula, shared)
-    style = attributes.get(b"s", b"0")
-    is_date = style.isdigit() and int(style) in book.dates
-    return Cell("date" if is_date else "number", value, formula, shared)
+        return "text", raw
 
 
 def text_of(raw: bytes) -> str:

@@ -23,6 +23,7 @@ MAX_RATIO = 400
 CHUNK = 8_000_000
 
 _NS = re.compile(r"\{[^}]*\}")
+_BUILT_IN = {1: "0", 2: "0.00", 3: "#,##0", 4: "#,##0.00", 9: "0%", 10: "0.00%", 11: "0.00E+00", 14: "yyyy-mm-dd", 22: "yyyy-mm-dd hh:mm"}
 _DATE_FORMATS = {14, 15, 16, 17, 18, 19, 20, 21, 22, 45, 46, 47}
 
 
@@ -44,6 +45,8 @@ class Workbook:
         self.notes: list[str] = []
         self.zip = self._open(Path(path))
         self.texts: list[str] | None = None
+        self.formats: dict[int, str] = {}
+        """Number format by cell style; empty for the general one."""
         try:
             self.sheets = self._sheets()
             self.dates = self._date_styles()
@@ -171,10 +174,12 @@ class Workbook:
         for item in root.iter("numFmt"):
             code = re.sub(r'"[^"]*"|\\.|\[[^\]]*\]', "", item.get("formatCode", ""))
             custom[int(item.get("numFmtId", "0"))] = bool(re.search(r"[ymdhs]", code.lower())) and "general" not in code.lower()
+        codes = {int(item.get("numFmtId", "0")): item.get("formatCode", "") for item in root.iter("numFmt")}
         cells = root.find("cellXfs")
         dates = set()
         for index, item in enumerate(cells if cells is not None else []):
             number = int(item.get("numFmtId", "0"))
+            self.formats[index] = codes.get(number, "") or _BUILT_IN.get(number, "")
             if number in _DATE_FORMATS or custom.get(number, False):
                 dates.add(index)
         return dates

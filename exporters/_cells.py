@@ -45,6 +45,10 @@ class Sheet:
         self.shown[cell.coordinate] = "" if shows is None else shows
         return _styled(cell, style, format)
 
+    def unknown(self, row: int, column: int, text: str, format: str = "") -> Cell:
+        """A formula whose value the engine does not know; a program computes it when it opens the file."""
+        return _styled(self.sheet.cell(row, column, "=" + text), "", format)
+
 
 def _styled(cell: Cell, style: str, format: str) -> Cell:
     if style:

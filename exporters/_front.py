@@ -25,7 +25,7 @@ QUADRATIC = 3_000
 
 def readme(result: Result, layout: Layout, workbook: Workbook) -> Sheet:
     """The first page."""
-    book, table = result.book, result.book.table
+    table = result.book.table
     sheet = Sheet(workbook.create_sheet("README", 0))
     sheet.put(1, 1, table.title, "scn.title")
     sheet.put(2, 1, "How fast each model decodes on each GPU by each method, and what a million tokens cost. Every black cell is a live formula.",
@@ -49,6 +49,7 @@ def readme(result: Result, layout: Layout, workbook: Workbook) -> Sheet:
         "Profiles": "Acceptance by draft position.", "Curves": "Measured points.",
         "Formulas": "Every column's formula as text: the single source of truth.",
         "Checks": "What could be wrong, checked live.", "Lists": "What the Summary's drop-downs offer.",
+        "Source": "The table as text, for reading the workbook back.",
     }  # fmt: skip
     for title in workbook.sheetnames:
         if title in about:
@@ -108,12 +109,26 @@ def _provenance(result: Result) -> list[tuple[str, str]]:
     found = [
         ("table", table.shown_as), ("sha256", table.sha256), ("time model", table.time_model),
         ("rows", f"{result.full.height:,}"), ("written by", f"scenario {scenario.__version__}"),
-        ("command", f"scenario run {table.shown_as} -o costs.xlsx"),
+        ("made by", f"scenario run {table.shown_as} -o costs.xlsx"), ("feed it back", "scenario run costs.xlsx -o new.xlsx"),
     ]  # fmt: skip
     others = [f"{name} ({origin})" for name, origin in result.book.plugins if origin != "built in"]
     if others:
         found.append(("plugins", ", ".join(others)))
     return found
+
+
+def source(result: Result, workbook: Workbook) -> Sheet:
+    """The table as text, without what stands on the other sheets' cells: rows."""
+    sheet = Sheet(workbook.create_sheet("Source"))
+    sheet.put(1, 1, "Source", "scn.title")
+    sheet.put(2, 1, "The table that this workbook was made from, without its rows. What stands in cells on the other sheets counts before it.",
+              "scn.subtitle")  # fmt: skip
+    for row, line in enumerate(result.source_text().splitlines(), 4):
+        sheet.put(row, 1, line or None)
+        sheet.sheet.cell(row, 1).font = Font(name="Consolas", size=9)
+    widths(sheet, [120])
+    _style.page(sheet.sheet)
+    return sheet
 
 
 def formulas(layout: Layout, workbook: Workbook) -> Sheet:

@@ -17,8 +17,8 @@ from scenario.exporters._layout import FIRST, Column, Layout
 from scenario.exporters._splice import ROW, ColumnXml
 
 
-def scenarios(result: Result, layout: Layout, workbook: Workbook) -> tuple[Sheet, list[ColumnXml]]:
-    """The sheet without its rows, and the recipe for them."""
+def scenarios(result: Result, layout: Layout, workbook: Workbook, added: dict[str, str]) -> tuple[Sheet, list[ColumnXml]]:
+    """The sheet without its rows, and the recipe for them. ``added`` are an analyst's own columns: name -> letter."""
     sheet = Sheet(workbook.create_sheet("Scenarios"))
     sheet.put(1, 1, layout.book.table.title, "scn.title")
     columns = list(layout.columns.values())
@@ -39,6 +39,11 @@ def scenarios(result: Result, layout: Layout, workbook: Workbook) -> tuple[Sheet
         if item and item.facts.type == "text" and result.full.height:
             longest = result.full[item.name].str.len_chars().max() or 8  # type: ignore[assignment]
         sizes.append(_style.width(item, longest) if item else 9.5)
+    for index, (name, letter) in enumerate(added.items(), len(columns) + 1):
+        sheet.put(2, index, "ADDED" if index == len(columns) + 1 else None, "scn.band.input")
+        sheet.put(5, index, name, "scn.head")
+        recipe.append(ColumnXml(name, letter, 0, "", "xml"))
+        sizes.append(max(len(name) + 3.0, 12.0))
     sheet.sheet.row_dimensions[5].height = 40
     widths(sheet, sizes)
     _validations(sheet, layout)
@@ -47,7 +52,7 @@ def scenarios(result: Result, layout: Layout, workbook: Workbook) -> tuple[Sheet
     frozen = min(first_calc, 6)  # past id, model, GPU, method and batch a frozen pane leaves no room to scroll
     sheet.sheet.freeze_panes = f"{get_column_letter(frozen)}{FIRST}"
     formulas = {i: column.formula.replace(ROW, str(FIRST)) for i, column in enumerate(columns) if column.formula}
-    add_table(sheet, "T_scenarios", [column.name for column in columns], layout.last, formulas)
+    add_table(sheet, "T_scenarios", [*(column.name for column in columns), *added], layout.last, formulas)
     for column in columns:
         if column.band in ("APPLIED", "LOOKUP", "CALC"):  # the working can be folded away
             sheet.sheet.column_dimensions[column.letter].outlineLevel = 1

@@ -29,7 +29,10 @@ _FORMULA_CELL = re.compile(r'<c r="([A-Z]+[0-9]+)"([^>]*)><f>(.*?)</f><v ?/?>(?:
 
 @dataclass(frozen=True)
 class ColumnXml:
-    """One column of the large sheet: its letter, style, and formula template (empty for an input)."""
+    """One column of the large sheet: its letter, style, and formula template (empty for an input).
+
+    Of kind ``xml`` the frame holds the cells themselves, with the row number left open.
+    """
 
     name: str
     letter: str
@@ -76,6 +79,8 @@ def finish(
 def _with_values(xml: str, shown: Mapping[str, Any]) -> str:
     def fill(match: re.Match[str]) -> str:
         cell, attributes, formula = match.groups()
+        if cell not in shown:
+            return match.group()
         kind, value = value_xml(shown[cell])
         return f'<c r="{cell}"{attributes}{kind}><f>{formula}</f><v>{value}</v></c>'
 
@@ -118,6 +123,8 @@ def _row_expression(columns: list[ColumnXml], last: int = 0, *, repeat: bool = F
     for index, column in enumerate(columns):
         if column.formula and repeat:
             parts += _cell(column, row, [f'<f t="shared" si="{index}"/>'])
+        elif column.kind == "xml":
+            parts.append(pl.col(column.name).str.replace_all(ROW, row, literal=True))
         elif column.formula:
             share = [f'<f t="shared" ref="{column.letter}', row, f':{column.letter}{last}" si="{index}">'] if last else ["<f>"]
             parts += _cell(column, row, [*share, *_formula_text(column, row), "</f>"])

@@ -15,9 +15,10 @@ TITLES = ("README", "Summary", "Charts", "Scenarios", "Assumptions", "Models", "
 
 def write_xlsx(result: Result, stream: BinaryIO) -> None:
     """Write the workbook: openpyxl makes the skeleton, the rows and shown values are spliced in."""
+    import polars as pl
     from openpyxl import Workbook
 
-    from scenario.exporters import _assumptions, _charts, _front, _layout, _scenarios, _splice, _style, _summary
+    from scenario.exporters import _assumptions, _charts, _extras, _front, _layout, _scenarios, _splice, _style, _summary
 
     workbook = Workbook()
     del workbook[workbook.active.title]
@@ -26,11 +27,14 @@ def write_xlsx(result: Result, stream: BinaryIO) -> None:
     frame = _scenarios.shown_frame(result, layout)
     sheets = [_summary.summary(result, layout, workbook, frame)]
     sheets += _charts.charts(result, layout, workbook, frame)
-    scenarios, recipe = _scenarios.scenarios(result, layout, workbook)
+    added = _extras.columns(result, layout)
+    frame = frame.with_columns(pl.Series(name, cells, dtype=pl.String) for name, (_, cells) in added.items())
+    scenarios, recipe = _scenarios.scenarios(result, layout, workbook, {name: letter for name, (letter, _) in added.items()})
     sheets += [scenarios, *_assumptions.all_assumptions(result, layout, workbook)]
     sheets += [_front.formulas(layout, workbook), _front.checks(result, layout, workbook)]
     for title in ("Chart data", "Lists"):
         workbook.move_sheet(title, len(workbook.sheetnames))
+    sheets += [_front.source(result, workbook), *_extras.sheets(result, layout, workbook)]
     sheets.append(_front.readme(result, layout, workbook))
     workbook.active = 0
     workbook.calculation.fullCalcOnLoad = True
@@ -39,7 +43,7 @@ def write_xlsx(result: Result, stream: BinaryIO) -> None:
     skeleton = BytesIO()
     workbook.save(skeleton)
     parts = {sheet.sheet.title: f"xl/worksheets/sheet{workbook.sheetnames.index(sheet.sheet.title) + 1}.xml" for sheet in sheets}
-    last = list(layout.columns.values())[-1].letter
+    last = recipe[-1].letter
     chunks = _splice.row_chunks(frame, recipe, _layout.FIRST)
     _splice.finish(
         skeleton, stream, {parts[sheet.sheet.title]: sheet.shown for sheet in sheets}, parts["Scenarios"], chunks,
