@@ -36,8 +36,7 @@ class Entry:
     @property
     def cited(self) -> str:
         """Source and date in one line, ``unverified`` said."""
-        parts = [self.source, f"({self.date})" if self.date else "", "" if self.verified else "[unverified]"]
-        return " ".join(part for part in parts if part)
+        return _cited(self.source, self.date, self.verified)
 
 
 @dataclass(frozen=True)
@@ -50,7 +49,14 @@ class Price:
     verified: bool = True
     origin: str = "catalog"
 
-    cited = Entry.cited
+    @property
+    def cited(self) -> str:
+        """Source and date in one line, ``unverified`` said."""
+        return _cited(self.source, self.date, self.verified)
+
+
+def _cited(source: str, date: str, verified: bool) -> str:
+    return " ".join(part for part in (source, f"({date})" if date else "", "" if verified else "[unverified]") if part)
 
 
 @dataclass(frozen=True)

@@ -76,7 +76,7 @@ class ScenarioError(Exception):
     def at(self, **parts: str) -> ScenarioError:
         """The same error with ``file`` or ``place`` filled in where a problem lacks it."""
         filled = [
-            replace(problem, **{key: value for key, value in parts.items() if not getattr(problem, key)})
+            replace(problem, **{key: value for key, value in parts.items() if not getattr(problem, key)})  # type: ignore[arg-type]
             for problem in self.problems
         ]
         return type(self)(filled)

@@ -153,7 +153,7 @@ class Expander:
         found: list[tuple[Any, Node]] = []
         seen: set[Any] = set()
         for item in items:
-            value = None  # blank: the default applies
+            value: float | str | None = None  # blank: the default applies
             if item.value is None and name in shared.REQUIRED and name not in self.promised:
                 self.source.say(item, f"{name} is blank and has no default; it is never guessed")
             elif item.value is not None and parameter is None:
@@ -280,7 +280,7 @@ class Expander:
         """Ids that were given, else a slug of what varies; a slug that is taken gets a number."""
         given = frame["id"] if "id" in frame.columns else pl.Series("id", [None] * frame.height, dtype=pl.String)
         varying = [name for name in frame.columns if name != "id" and frame[name].n_unique() > 1]
-        names = [name for name in ("model", "gpu", "batch", "context", "method") if name in varying]
+        names: list[str] = [name for name in shared.REQUIRED if name in varying]
         names += [name for name in varying if name not in names]
         parts = [self.slug(name) for name in names or ["model"]]
         slug = pl.concat_str(parts, separator="_", ignore_nulls=True)

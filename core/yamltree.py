@@ -113,7 +113,7 @@ class Source:
         return Problem(inner.message, inner.hint, self.file, node.line, node.column, inner.source or self.line(node.line),
                        inner.caret if inner.source else node.column)  # fmt: skip
 
-    def unknown(self, node: Node, name: str, what: str, known: list[str]) -> None:
+    def unknown(self, node: Node | None, name: str, what: str, known: list[str]) -> None:
         """Note an unknown name, with what was probably meant or what there is."""
         hint = nearest(name, known)
         if not hint and known:
@@ -303,7 +303,7 @@ class _Builder:
     def scalar(self, event: Any) -> Node:
         node = self.node(event, event.value)
         self.tag(event, node)
-        if event.style in (None, ""):
+        if event.style in (None, "") and not event.tag:
             node.value = _resolve(event.value)
         if event.start_mark.line == event.end_mark.line:
             shift = 1 if event.style in ("'", '"') else 0

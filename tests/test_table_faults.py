@@ -8,6 +8,7 @@ from pathlib import Path
 
 import numpy
 import pytest
+
 import scenario
 from scenario import ScenarioError, yamltree
 from scenario.errors import Problem, nearest
