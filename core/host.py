@@ -6,6 +6,7 @@ own; one that fails is set aside with a reason), then what ``-p`` names (a failu
 
 from __future__ import annotations
 
+import contextlib
 import hashlib
 import importlib
 import importlib.util
@@ -26,6 +27,7 @@ from scenario.errors import PluginError, Problem, ScenarioError, nearest
 from scenario.spec import Exporter, Function, Method, NamedColumn, Preset, TimeModel
 
 GROUP = "scenario"
+MAX_ITEMS = 10_000
 HOOKS: dict[str, type] = {
     "scenario_functions": Function, "scenario_methods": Method, "scenario_time_models": TimeModel,
     "scenario_columns": NamedColumn, "scenario_presets": Preset, "scenario_exporters": Exporter,
@@ -113,7 +115,7 @@ def load(names: Sequence[str] = (), *, third_party: bool = True) -> Host:
     if third_party:
         for entry in sorted(metadata.entry_points(group=GROUP), key=lambda entry: entry.name):
             _load_entry(host, manager, entry, off)
-    for name in names:
+    for name in dict.fromkeys(names):
         if not name.startswith("no:"):
             _load_named(host, manager, name)
     unknown = off - {plugin.name for plugin in host.plugins}
@@ -139,19 +141,24 @@ def _load_entry(host: Host, manager: pluggy.PluginManager, entry: metadata.Entry
         host.plugins.append(plugin)
         return
     try:
-        _register(host, manager, plugin, entry.load())
+        with _quiet():
+            loaded = entry.load()
+        _register(host, manager, plugin, loaded)
     except KeyboardInterrupt:
         raise
     except BaseException as error:  # an installed plugin may even call sys.exit; no run may depend on it
-        _undo(host, plugin)
+        _undo(host, manager, plugin)
         plugin.state, plugin.error = "failed", _one_line(error)
-        if plugin not in host.plugins:
-            host.plugins.append(plugin)
+        host.plugins.append(plugin)
 
 
 def _load_named(host: Host, manager: pluggy.PluginManager, name: str) -> None:
     try:
-        module, plugin_name = _import_named(name)
+        with _quiet():
+            module, plugin_name = _import_named(name)
+        known = manager.get_name(module)
+        if known is not None and any(plugin.name == known and plugin.state == "loaded" for plugin in host.plugins):
+            return  # it is installed as well, and loaded already
         _register(host, manager, Plugin(plugin_name, name), module)
     except ScenarioError as error:
         raise PluginError(error.problems).at(file=name) from None
@@ -165,7 +172,7 @@ def _import_named(name: str) -> tuple[ModuleType, str]:
     path = Path(name)
     if name.endswith(".py") or path.exists():
         if not path.is_file():
-            raise PluginError("there is no such file")
+            raise PluginError("there is no such file" if not path.exists() else "this is a folder, not a Python file")
         # A name of its own keeps two files of one name, and a file and a module, apart.
         unique = f"scenario_plugin_{path.stem}_{hashlib.sha256(str(path.resolve()).encode()).hexdigest()[:8]}"
         spec = importlib.util.spec_from_file_location(unique, path)
@@ -173,7 +180,11 @@ def _import_named(name: str) -> tuple[ModuleType, str]:
             raise PluginError("a plugin file ends in .py")
         module = importlib.util.module_from_spec(spec)
         sys.modules[unique] = module
-        spec.loader.exec_module(module)
+        try:
+            spec.loader.exec_module(module)
+        except BaseException:
+            sys.modules.pop(unique, None)
+            raise
         return module, path.stem.replace("_", "-")
     return importlib.import_module(name), name.rpartition(".")[2].replace("_", "-")
 
@@ -183,27 +194,60 @@ def _register(host: Host, manager: pluggy.PluginManager, plugin: Plugin, module:
     if any(known.name == plugin.name and known.state == "loaded" for known in host.plugins):
         other = next(known for known in host.plugins if known.name == plugin.name)
         raise PluginError(f"a plugin named '{plugin.name}' is already loaded ({other.origin})")
+    _check_hooks(module)
     manager.register(module, name=plugin.name)
     callers = [caller for caller in manager.get_hookcallers(module) or [] if caller.name in HOOKS]
-    wrong = [name for name in vars(module) if name.startswith("scenario_") and name not in HOOKS and callable(getattr(module, name))]
-    if wrong:
-        raise PluginError(f"there is no hook '{wrong[0]}'", nearest(wrong[0], HOOKS) or "hooks: " + ", ".join(HOOKS))
-    if not callers:
-        raise PluginError("the plugin has no hook", "mark a function such as scenario_methods with @hookimpl")
     host.plugins.append(plugin)
     for hook in sorted((caller.name for caller in callers), key=list(HOOKS).index):
         function = next(
             impl.function for impl in getattr(manager.hook, hook).get_hookimpls() if impl.plugin_name == plugin.name
         )
-        returned = function()
-        if returned is None or isinstance(returned, str) or not isinstance(returned, Iterable):
-            raise PluginError(f"{hook}() must yield or return a list of {HOOKS[hook].__name__}")
-        for item in returned:
+        for item in _answers(hook, function):
             _take(host, plugin, hook, item)
 
 
+def _check_hooks(module: Any) -> None:
+    """Hooks that would never be called, or not as they are written, are said rather than passed over."""
+    functions = {name: getattr(module, name, None) for name in dir(module) if name.startswith("scenario_")}
+    functions = {name: function for name, function in functions.items() if callable(function) and not isinstance(function, type)}
+    marked = {name for name, function in functions.items() if hasattr(function, f"{hooks.PROJECT}_impl")}
+    for name in functions:
+        if name not in HOOKS and (name in marked or nearest(name, HOOKS)):
+            raise PluginError(f"there is no hook '{name}'", nearest(name, HOOKS) or "hooks: " + ", ".join(HOOKS))
+        if name in HOOKS and name not in marked:
+            raise PluginError(f"the hook {name} is not marked", "write @hookimpl in the line above it")
+    if not marked:
+        raise PluginError("the plugin has no hook", "mark a function such as scenario_methods with @hookimpl")
+
+
+def _answers(hook: str, function: Any) -> list[Any]:
+    """What a hook returns, as a list; a hook that raises or never ends is named."""
+    found: list[Any] = []
+    with _quiet():
+        try:
+            returned = function()
+            if returned is None or isinstance(returned, str | bytes | dict) or not isinstance(returned, Iterable):
+                raise PluginError(f"{hook}() must yield or return a list of {HOOKS[hook].__name__}")
+            for item in returned:
+                found.append(item)
+                if len(found) > MAX_ITEMS:
+                    raise PluginError(f"{hook}() gives more than {MAX_ITEMS:,} descriptions")
+        except (ScenarioError, KeyboardInterrupt):
+            raise
+        except BaseException as error:
+            raise PluginError(f"{hook}() fails: {_one_line(error)}") from None
+    return found
+
+
+@contextlib.contextmanager
+def _quiet() -> Iterator[None]:
+    """What a plugin prints goes to stderr: stdout may be a table."""
+    with contextlib.redirect_stdout(sys.stderr):
+        yield
+
+
 def _take(host: Host, plugin: Plugin, hook: str, item: Any) -> None:
-    kind = HOOKS[hook]
+    kind: type[Any] = HOOKS[hook]
     if not isinstance(item, kind):
         raise PluginError(f"{hook}() gave {type(item).__name__} where {kind.__name__} is due")
     check_item(item, host)
@@ -223,15 +267,22 @@ _KIND_NAMES = {Method: "method", TimeModel: "time model", Function: "function", 
                Preset: "preset", Exporter: "format"}  # fmt: skip
 
 
-def _undo(host: Host, plugin: Plugin) -> None:
+def _undo(host: Host, manager: pluggy.PluginManager, plugin: Plugin) -> None:
+    host.plugins[:] = [known for known in host.plugins if known is not plugin]
     for key in [key for key, owner in host.owners.items() if owner is plugin]:
         del host.owners[key]
         del host.items[key[0]][key[1]]
     plugin.adds.clear()
+    if not any(known.name == plugin.name and known.state == "loaded" for known in host.plugins):
+        with contextlib.suppress(Exception):
+            manager.unregister(name=plugin.name)
 
 
 def _one_line(error: BaseException) -> str:
     if isinstance(error, ScenarioError):
         return "; ".join(" ".join(str(problem).split()) for problem in error.problems)
-    said = " ".join(str(error).split())[:300]
+    try:
+        said = " ".join(str(error).split())[:300]
+    except Exception:  # an exception whose text cannot be made
+        said = ""
     return f"{type(error).__name__}: {said}" if said else type(error).__name__
