@@ -10,7 +10,7 @@ import tempfile
 from pathlib import Path
 from typing import TYPE_CHECKING, BinaryIO
 
-from scenario.errors import OutputError, Problem, nearest
+from scenario.errors import OutputError, Problem, ScenarioError, nearest
 from scenario.host import Host
 from scenario.spec import Exporter
 
@@ -52,7 +52,26 @@ def check_size(exporter: Exporter, rows: int) -> None:
 def write(path: Path, exporter: Exporter, result: Result) -> Path:
     """Write a result; see :func:`replace` for what is promised."""
     check_size(exporter, result.full.height)
-    return replace(path, lambda stream: exporter.write(result, stream))
+    return replace(path, lambda stream: fill(exporter, result, stream))
+
+
+def fill(exporter: Exporter, result: Result, stream: BinaryIO) -> None:
+    """Let an exporter write; a fault of its own becomes one line that names the plugin it came from."""
+    try:
+        exporter.write(result, stream)
+    except (ScenarioError, OSError, MemoryError, KeyboardInterrupt):
+        raise
+    except (Exception, SystemExit) as error:
+        if isinstance(error, SystemExit) and signalled:
+            raise
+        owner = result.host.owners.get((Exporter, exporter.name))
+        by = f" of plugin '{owner.name}' ({owner.origin})" if owner else ""
+        said = " ".join(str(error).split())[:300]
+        raise OutputError(f"format '{exporter.name}'{by} failed: {type(error).__name__}: {said}") from error
+
+
+signalled: list[int] = []
+"""Signals that have asked this process to end."""
 
 
 def replace(path: Path, fill: Callable[[BinaryIO], None]) -> Path:
@@ -61,24 +80,25 @@ def replace(path: Path, fill: Callable[[BinaryIO], None]) -> Path:
     A file that a spreadsheet program holds open is left alone: the result goes to ``name (2)``. Returns where
     it went. Raises :class:`OutputError` in one line; ``path`` then is what it was.
     """
-    target = Path(os.path.realpath(path)) if path.is_symlink() else path
-    if target.exists() and not target.is_file():
-        if target.is_dir():
+    if path.exists() and not path.is_file():
+        if path.is_dir():
             raise OutputError(Problem("this is a folder", file=str(path)))
-        with _as_problem(path), target.open("wb") as device:  # a pipe or a device cannot be moved onto
+        with _as_problem(path), path.open("wb") as device:  # a pipe or a device cannot be moved onto
             fill(device)
         return path
-    target = _unlocked(target)
     with _as_problem(path):
+        target = _unlocked(Path(os.path.realpath(path)) if path.is_symlink() else path)
         mode = stat.S_IMODE(target.stat().st_mode) if target.exists() else 0o666 & ~_umask()
         if target.exists() and not os.access(target, os.W_OK):
             raise PermissionError(errno.EACCES, "the file is write-protected")
-        handle, aside = tempfile.mkstemp(prefix=f".{target.name}.", suffix=".part", dir=target.parent)
+        handle, aside = tempfile.mkstemp(prefix=f".{target.name[:40]}.", suffix=".part", dir=target.parent)
         try:
-            with os.fdopen(handle, "wb") as stream:
-                fill(stream)
-                stream.flush()
-                os.fsync(stream.fileno())
+            try:
+                with os.fdopen(handle, "wb", closefd=False) as stream:
+                    fill(stream)  # may close the stream, as archive writers do
+                os.fsync(handle)
+            finally:
+                os.close(handle)
             os.chmod(aside, mode)
             os.replace(aside, target)
         except BaseException:
@@ -98,6 +118,8 @@ def _as_problem(path: Path):  # type: ignore[no-untyped-def]
         said = error.strerror or str(error)
         if error.errno == errno.ENOENT:
             said = f"the folder {path.parent} does not exist"
+        elif error.errno == errno.EFBIG:
+            said = "the file would be larger than the system allows"
         elif error.errno == errno.ENOSPC:
             said = "the disk is full"
         raise OutputError(Problem(f"cannot be written: {said}", file=str(path))) from None
@@ -105,7 +127,7 @@ def _as_problem(path: Path):  # type: ignore[no-untyped-def]
 
 def _unlocked(path: Path) -> Path:
     """``path``, or a free name beside it while a spreadsheet program has it open."""
-    if not any((path.parent / lock).exists() for lock in (f"~${path.name}", f".~lock.{path.name}#")):
+    if not any(os.path.lexists(path.parent / lock) for lock in (f"~${path.name}", f".~lock.{path.name}#")):
         return path
     for number in range(2, 1000):
         other = path.with_name(f"{path.stem} ({number}){path.suffix}")
