@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
+import contextlib
+import errno
 import os
 import signal
 import sys
+import threading
 import time
 from collections.abc import Callable
 from pathlib import Path
-from typing import Any
+from typing import Any, BinaryIO
 
 import click
 
@@ -26,32 +29,59 @@ class Commands(click.Group):
     """Turns every error into one clear message and an exit code: 2 for input, 1 for what went wrong outside it."""
 
     def main(self, *args: Any, **kwargs: Any) -> Any:
-        for stop in (signal.SIGTERM, getattr(signal, "SIGHUP", None)):
-            if stop is not None:
-                signal.signal(stop, lambda number, frame: sys.exit(128 + number))  # lets unfinished files be removed
+        if threading.current_thread() is threading.main_thread():
+            for stop in (signal.SIGTERM, getattr(signal, "SIGHUP", None)):
+                # A signal that is ignored (nohup) stays ignored.
+                if stop is not None and signal.getsignal(stop) is signal.SIG_DFL:
+                    signal.signal(stop, _stop)
         return super().main(*args, **kwargs)
 
     def invoke(self, ctx: click.Context) -> Any:
         try:
-            return super().invoke(ctx)
+            value = super().invoke(ctx)
+            sys.stdout.flush()  # here, where it can still be answered for
+            return value
         except ScenarioError as error:
             click.echo(f"{error}", err=True)
             ctx.exit(error.exit_code)
         except BrokenPipeError:
             # The reader of our output has gone; nothing is wrong.
-            os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+            _drop_stdout()
             ctx.exit(0)
+        except OSError as error:
+            if error.filename is None and error.errno in (errno.ENOSPC, errno.EIO, errno.EBADF, errno.EFBIG):
+                _drop_stdout()
+                click.echo(f"the output cannot be written: {error.strerror}", err=True)
+                ctx.exit(1)
+            self.internal(ctx, error)
         except (click.ClickException, click.exceptions.Exit, click.Abort, KeyboardInterrupt):
             raise
         except MemoryError:
             click.echo("there is not enough memory for this many rows", err=True)
             ctx.exit(1)
         except Exception as error:
-            if os.environ.get("SCENARIO_DEBUG"):
-                raise
-            click.echo(f"internal error, please report it: {type(error).__name__}: {error}\n"
-                       "  SCENARIO_DEBUG=1 shows where", err=True)  # fmt: skip
-            ctx.exit(1)
+            self.internal(ctx, error)
+
+    def internal(self, ctx: click.Context, error: Exception) -> None:
+        """A fault of this program, in one line unless someone asks for more."""
+        if os.environ.get("SCENARIO_DEBUG"):
+            raise error
+        said = " ".join(str(error).split())[:500]
+        click.echo(f"internal error, please report it: {type(error).__name__}: {said}\n  SCENARIO_DEBUG=1 shows where", err=True)
+        ctx.exit(1)
+
+
+def _stop(number: int, frame: object) -> None:
+    """End in an orderly way, so that unfinished files are removed."""
+    from scenario import files
+
+    files.signalled.append(number)
+    sys.exit(128 + number)
+
+
+def _drop_stdout() -> None:
+    with contextlib.suppress(OSError, ValueError):
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
 
 
 @click.group(cls=Commands, context_settings={"help_option_names": ["-h", "--help"]})
@@ -77,9 +107,11 @@ def run(table: str, output: str | None, format_: str | None, max_rows: int | Non
 
     _refuse_workbook(table)
     loaded = host.load(plugins)
-    exporter = None
+    exporter: Any = None
     if output == "-":
         exporter = files.exporter_for(loaded, "-", format_ or "csv")
+        if not exporter.text and sys.stdout.isatty():
+            raise _input(f"format '{exporter.name}' is not text, and stdout is a terminal", "name a file: -o FILE")
     elif output or format_:
         if not output:
             raise click.UsageError("--format needs -o FILE (or -o -)")
@@ -97,7 +129,8 @@ def run(table: str, output: str | None, format_: str | None, max_rows: int | Non
         computed = result.evaluate(book, loaded, progress)
         if output == "-":
             assert exporter is not None
-            exporter.write(computed, sys.stdout.buffer)
+            files.check_size(exporter, computed.full.height)
+            files.fill(exporter, computed, sys.stdout.buffer)
             sys.stdout.buffer.flush()
             return
         written = files.write(Path(output), exporter, computed) if output and exporter else None
@@ -138,7 +171,10 @@ def init(path: str, force: bool) -> None:
     if target.exists() and not force:
         raise _input(f"{path} is there already", "--force replaces it")
     text = api.bundled()["starter"].read_bytes()
-    files.replace(target, lambda stream: stream.write(text) and None)
+    def fill(stream: BinaryIO) -> None:
+        stream.write(text)
+
+    files.replace(target, fill)
     click.echo(f"wrote {path}; next: scenario run {path} -o costs.xlsx")
 
 

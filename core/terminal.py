@@ -1,10 +1,13 @@
-"""What people see on a terminal: results, catalogs, plugins, as rich tables."""
+"""What people see on a terminal: results, catalogs, plugins. No id and no number is ever broken over lines."""
 
 from __future__ import annotations
 
+import textwrap
 from collections.abc import Iterable, Sequence
 
 import polars as pl
+from rich.box import SIMPLE_HEAD
+from rich.cells import cell_len
 from rich.console import Console
 from rich.table import Table
 from rich.text import Text
@@ -17,37 +20,91 @@ from scenario.result import Result
 from scenario.spec import Parameter
 
 MAX_SHOWN = 40
-METRICS = ("tpot_ms", "tokens_per_s", "speedup", "bound", "memory_gb", "max_batch", "usd_per_million_tokens", "status")
+FIRST = ("model", "gpu", "batch", "context", "method")
+METRICS = ("tpot_ms", "tokens_per_s", "speedup", "usd_per_million_tokens", "memory_gb", "bound", "max_batch", "status")
+IMPORTANT = ("tpot_ms", "tokens_per_s", "speedup", "usd_per_million_tokens", "status")
+LABELS = {"tpot_ms": "TPOT", "tokens_per_s": "tokens/s", "usd_per_million_tokens": "$/1M tokens", "memory_gb": "memory",
+          "max_batch": "max batch"}  # fmt: skip
+"""Headers of the metrics; every other column is headed by its name."""
+WIDE = 10_000
+
+
+class Screen(Console):
+    """A console that leaves it to the command line what a reader who has gone means."""
+
+    def on_broken_pipe(self) -> None:
+        raise BrokenPipeError
+
+
+def screen() -> Console:
+    """A terminal of its width; anything else is never cut or coloured."""
+    console = Screen(highlight=False)
+    return console if console.is_terminal else Screen(highlight=False, width=WIDE, color_system=None)
 
 
 def print_result(result: Result) -> None:
     """The rows by what varies in them, with the numbers people ask for first."""
-    frame = result.frame
-    console = Console()
-    table = result.book.table
-    varying = [name for name in frame.columns if name in _inputs(result) and frame[name].n_unique() > 1]
-    first = [name for name in ("model", "gpu", "batch", "context", "method") if name in varying]
-    shown = [*(first or ["model", "gpu", "method"]), *[name for name in varying if name not in first][:3]]
-    shown += [name for name in METRICS if name in frame.columns and name not in shown]
-    shown += [name for name in table.columns if name in frame.columns][:6]
+    console, frame, table = screen(), result.frame, result.book.table
     fields = {item.name: item for item in result.book.public}
-    grid = Table(title=Text(table.title), title_justify="left", header_style="bold")
-    for name in shown:
-        item = fields[name]
-        label = name.replace("_", " ") if name != "usd_per_million_tokens" else "price"
-        label = label.removesuffix(" ms").removesuffix(" gb")
-        grid.add_column(Text(f"{label}\n{item.unit}"), justify="right" if item.facts.type == "number" else "left", overflow="fold")
-    for row in frame.head(MAX_SHOWN).select(shown).iter_rows():
-        style = "dim" if "fits" in frame.columns and row[shown.index("status")].startswith("does not fit") else None
-        grid.add_row(*[Text(cell(fields[name], value)) for name, value in zip(shown, row, strict=True)], style=style)
-    console.print(grid)
+    inputs = [name for name in frame.columns if name in _inputs(result)]
+    typed = {*table.rows.columns, *table.defaults}
+    varying = [name for name in inputs if name in typed and frame[name].n_unique() > 1]
+    constant = [name for name in inputs if name in typed and name not in varying and frame.height and frame[name][0] is not None]
+    own = [name for name in table.columns if name in frame.columns]
+    metrics = [name for name in METRICS if name in frame.columns and name not in varying]
+    all_well = frame.height > 0 and bool((frame["status"] == "ok").all())
+    if all_well:
+        metrics.remove("status")
+    leading = [name for name in FIRST if name in varying] + [name for name in varying if name not in FIRST]
+    shown = [*(leading or ["model", "method"]), *metrics, *own]
+    rank = [*leading, *IMPORTANT, *own, *shown]
+
+    console.print(Text(table.title, style="bold"))
+    if constant:
+        parts = [f"{name} {cell(fields[name], frame[name][0])}" for name in [*FIRST, *constant] if name in constant]
+        console.print(Text("all rows: " + ", ".join(dict.fromkeys(parts)), style="dim"))
+    some = frame.head(MAX_SHOWN)
+    heads = {name: _head(fields[name]) for name in shown}
+    cells = {name: [cell(fields[name], value) for value in some[name]] for name in shown}
+    right = {name for name in shown if fields[name].facts.type == "number"}
+    faint = [not bool(value) for value in some["fits"]] if "fits" in some.columns else None
+    left_out = _grid(console, heads, cells, right, sorted(shown, key=rank.index), faint)
     if frame.height > MAX_SHOWN:
-        console.print(f"... and {frame.height - MAX_SHOWN:,} more rows")
-    model = "bound: no server is faster; real ones are slower" if table.time_model == "bound" else table.time_model
-    notes = [f"{frame.height:,} rows", f"times are a {model}"]
+        console.print(f"... and {frame.height - MAX_SHOWN:,} more rows (all are in the file: -o FILE)")
+    if left_out:
+        console.print(Text("not shown for want of width: " + ", ".join(left_out), style="dim"))
+    model = "a bound: no server is faster, real ones are slower" if table.time_model == "bound" else f"by the model '{table.time_model}'"
+    notes = [f"{frame.height:,} row{'s' if frame.height != 1 else ''}", *(["all fit"] if all_well else []), f"times are {model}"]
     if result.left_out:
         notes.append(f"where: left out {result.left_out:,}")
-    console.print("; ".join(notes), style="dim")
+    console.print(Text("; ".join(notes), style="dim"))
+
+
+def _head(item: Field) -> tuple[str, str]:
+    label = LABELS.get(item.name, item.name)
+    return label, "" if item.unit in label or item.name in FIRST else item.unit
+
+
+def _grid(console: Console, heads: dict[str, tuple[str, str]], cells: dict[str, list[str]], right: set[str], rank: Sequence[str],
+          faint: Sequence[bool] | None = None) -> list[str]:  # fmt: skip
+    """Print the columns that fit, the first of ``rank`` before the others; returns the names of those that do not."""
+    widths = {name: max(cell_len(text) for text in (*heads[name], *cells[name])) + 2 for name in heads}
+    kept: set[str] = set()
+    room = console.width - 2
+    for name in rank:
+        if widths[name] <= room or not kept:
+            kept.add(name)
+            room -= widths[name]
+    grid = Table(box=SIMPLE_HEAD, header_style="bold", pad_edge=False, show_edge=False, padding=(0, 1, 0, 0))
+    two = any(unit for name, (_, unit) in heads.items() if name in kept)
+    for name, (label, unit) in heads.items():
+        if name in kept:
+            grid.add_column(Text(f"{label}\n{unit}" if two else label), justify="right" if name in right else "left", no_wrap=True,
+                            overflow="ellipsis")  # fmt: skip
+    for index, row in enumerate(zip(*(cells[name] for name in heads if name in kept), strict=True)):
+        grid.add_row(*[Text(part) for part in row], style="dim" if faint and faint[index] else None)
+    console.print(grid)
+    return [name for name in heads if name not in kept]
 
 
 def _inputs(result: Result) -> set[str]:
@@ -82,27 +139,32 @@ def print_list(what: str, host: Host) -> None:
         gpu_heads = ("name", "title", "memory GB", "TB/s", "BF16 TFLOP/s", "FP8", "INT8", "FP4", "$/h", "source")
         _table(gpu_heads, _gpus(known), right=tuple(range(2, 9)))
     elif what == "methods":
-        rows = []
         for method in host.methods.values():
-            rows.append((method.name, method.title, method.doc, "", method.source))
+            _entry(f"{method.name}: {method.title}" if method.title else method.name, [method.doc, method.source and f"Source: {method.source}"])
             for name, parameter in method.parameters.items():
-                rows.append((f"  {name}", _default(parameter), parameter.doc, contract.limit_text(parameter) if parameter.kind in ("number", "integer") else parameter.kind, parameter.source))
-        _table(("method / parameter", "title / default", "meaning", "range", "source"), rows)
+                said = contract.limit_text(parameter) if parameter.kind in ("number", "integer") else parameter.kind
+                said = ", ".join(parameter.choices) if parameter.kind == "choice" else said
+                _entry(f"{name} = {_default(parameter)} ({said})", [parameter.doc, parameter.source and f"Source: {parameter.source}"], 2)
     elif what == "columns":
-        opened = {name: "open: methods answer it" for name in shared.OPEN}
-        rows = [(name, c.unit, c.doc, opened.get(name, c.formula)) for name, c in shared.COLUMNS.items()]
-        rows = [(name, p.unit, p.doc, "input") for name, p in shared.INPUTS.items()] + rows
-        rows += [(name, c.unit, c.doc, c.formula) for name, c in entities.MODEL_COLUMNS.items()]
-        rows += [(f"gpu_{name}", p.unit, p.doc, "catalog") for name, p in entities.GPU_FIELDS.items()]
-        rows += [(name, p.unit, p.doc, "catalog") for name, p in entities.MODEL_FIELDS.items()]
-        _table(("column", "unit", "meaning", "formula"), rows)
+        for name, parameter in shared.INPUTS.items():
+            _entry(_with_unit(name, parameter.unit), [parameter.doc, "An input."])
+        columns = {**shared.COLUMNS, **entities.MODEL_COLUMNS, **{name: named.column for name, named in host.columns.items()}}
+        for name, column in columns.items():
+            asked = "Open: methods answer it; vanilla: " if name in shared.OPEN else "= "
+            _entry(_with_unit(name, column.unit), [column.doc, f"{asked}{column.formula}", column.source and f"Source: {column.source}"])
+        catalogs = {f"gpu_{name}": field for name, field in entities.GPU_FIELDS.items()} | entities.MODEL_FIELDS
+        for name, parameter in catalogs.items():
+            _entry(_with_unit(name, parameter.unit), [parameter.doc, "From the catalog."])
     elif what == "functions":
-        rows = [(spec.signature, spec.doc, "") for spec in functions.FUNCTIONS.values() if not spec.lint]
-        rows += [(f"{f.name}({', '.join(f.arguments)})", f.doc, f.formula) for f in (*shared.FUNCTIONS, *host.functions.values())]
-        _table(("function", "meaning", "formula"), rows)
+        for spec in functions.FUNCTIONS.values():
+            if not spec.lint:
+                _entry(spec.signature, [spec.doc])
+        for f in (*shared.FUNCTIONS, *host.functions.values()):
+            _entry(f"{f.name}({', '.join(f.arguments)})", [f.doc, f"= {f.formula}"])
     elif what == "presets":
-        rows = [(p.name, p.method, ", ".join(f"{k}={v}" for k, v in p.values.items()), p.doc, p.source) for p in host.presets.values()]
-        _table(("preset", "method", "values", "meaning", "source"), rows)
+        for p in host.presets.values():
+            values = ", ".join(f"{key}: {value}" for key, value in p.values.items())
+            _entry(p.name, [f"{p.method}: {{{values}}}", p.doc, p.source and f"Source: {p.source}"])
     elif what == "formats":
         _table(("format", "bits", "meaning"), [(name, f"{bits:g}", doc) for name, (bits, doc) in entities.FORMATS.items()], right=(1,))
     else:
@@ -113,10 +175,27 @@ def print_list(what: str, host: Host) -> None:
         _table(("table", "about"), rows)
 
 
+def _with_unit(name: str, unit: str) -> str:
+    return f"{name} ({unit})" if unit else name
+
+
+def _entry(head: str, lines: Iterable[str], indent: int = 0) -> None:
+    """A heading with what is to be said about it indented below."""
+    console = screen()
+    console.print(Text(" " * indent + head, style="" if indent else "bold"), soft_wrap=True)
+    for line in lines:
+        if line:
+            pad = " " * (indent + 4)
+            wide = not console.is_terminal
+            console.print(Text(pad + line if wide else textwrap.fill(
+                line, max(console.width, 40), initial_indent=pad, subsequent_indent=pad, break_long_words=False, break_on_hyphens=False
+            )), soft_wrap=True)  # fmt: skip
+
+
 def _default(parameter: Parameter) -> str:
     if parameter.derive:
         return "derived"
-    return "-" if parameter.default is None else f"{parameter.default:g} {parameter.unit}" if isinstance(parameter.default, int | float) else parameter.default
+    return "-" if parameter.default is None else f"{parameter.default:g} {parameter.unit}".strip() if isinstance(parameter.default, int | float) else parameter.default
 
 
 def _models(known: catalog.Catalog) -> Iterable[Sequence[str]]:
@@ -145,14 +224,15 @@ def _gpus(known: catalog.Catalog) -> Iterable[Sequence[str]]:
 
 def print_plugins(host: Host) -> None:
     """All plugins with origin, what they add and their state."""
-    rows = [(p.name, p.origin, p.state + (f": {p.error}" if p.error else ""), ", ".join(p.adds)) for p in host.plugins]
-    _table(("plugin", "origin", "state", "adds"), rows)
+    for plugin in host.plugins:
+        state = f"{plugin.state}: {plugin.error}" if plugin.error else plugin.state
+        _entry(f"{plugin.name} ({plugin.origin}): {state}", [", ".join(plugin.adds)])
 
 
 def _table(heads: Sequence[str], rows: Iterable[Sequence[str]], right: Sequence[int] = ()) -> None:
-    table = Table(header_style="bold")
-    for index, head in enumerate(heads):
-        table.add_column(Text(head), justify="right" if index in right else "left", overflow="fold")
-    for row in rows:
-        table.add_row(*[Text(str(part)) for part in row])
-    Console().print(table)
+    """A list in columns; the last ones are left out where a terminal is too narrow for them."""
+    console, listed = screen(), [[str(part) for part in row] for row in rows]
+    cells = {head: [row[index] for row in listed] for index, head in enumerate(heads)}
+    left_out = _grid(console, {head: (head, "") for head in heads}, cells, {heads[index] for index in right}, heads)
+    if left_out:
+        console.print(Text("not shown for want of width: " + ", ".join(left_out), style="dim"))
