@@ -75,6 +75,9 @@ def print_result(result: Result) -> None:
         console.print(Text("not shown for want of width: " + ", ".join(left_out), style="dim"))
     model = "a bound: no server is faster, real ones are slower" if table.time_model == "bound" else f"by the model '{table.time_model}'"
     notes = [f"{frame.height:,} row{'s' if frame.height != 1 else ''}", *(["all fit"] if all_well else []), f"times are {model}"]
+    if "status" in left_out:  # a dash needs its reason
+        for status, count in frame.filter(pl.col("status") != "ok")["status"].value_counts(sort=True).iter_rows():
+            notes.insert(1, f"{count:,} of them: {status}")
     if result.left_out:
         notes.append(f"where: left out {result.left_out:,}")
     console.print(Text("; ".join(notes), style="dim"))

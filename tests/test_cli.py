@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import io
 import os
 import re
 import subprocess
@@ -11,6 +12,7 @@ from pathlib import Path
 import pytest
 from click.testing import CliRunner, Result
 
+from scenario import cli
 from scenario.cli import main
 
 TABLE = """version: 1
@@ -237,3 +239,42 @@ def test_a_fault_of_the_program_itself_is_one_line(monkeypatch: pytest.MonkeyPat
     assert "internal error, please report it: ZeroDivisionError: division by zero" in done.stderr
     monkeypatch.setenv("SCENARIO_DEBUG", "1")
     assert isinstance(call("run", "t.yaml").exception, ZeroDivisionError)
+
+
+class Terminal(io.StringIO):
+    """A stand-in for a terminal that remembers what is written to it."""
+
+    def isatty(self) -> bool:
+        return True
+
+
+def test_a_progress_bar_is_for_long_work_and_people_only(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The bar shows after a second, on stderr, at a terminal, unless --quiet; work that ends in time shows none."""
+    monkeypatch.setenv("TERM", "xterm")
+    monkeypatch.setattr(sys, "stderr", Terminal())
+    with cli._Progress(quiet=True) as update:
+        assert update is None
+    with cli._Progress(quiet=False) as update:
+        assert update is not None
+        update(1, 10)
+    assert sys.stderr.getvalue() == ""  # type: ignore[attr-defined]
+    progress = cli._Progress(quiet=False)
+    progress.start -= 2
+    with progress as update:
+        assert update is not None
+        update(1, 10)
+        update(10, 10)
+    assert "computing" in sys.stderr.getvalue()  # type: ignore[attr-defined]
+    monkeypatch.setattr(sys, "stderr", io.StringIO())
+    with cli._Progress(quiet=False) as update:
+        assert update is None
+
+
+def test_a_reason_stands_below_numbers_that_are_missing(here: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Where the status column has no room, the foot says how many rows have no numbers and why."""
+    monkeypatch.setenv("COLUMNS", "60")
+    monkeypatch.setenv("TTY_COMPATIBLE", "1")
+    Path("w.yaml").write_text("version: 1\nrows:\n  - {model: deepseek-v3, gpu: [h100-sxm, h200], batch: 1, context: 0, method: [vanilla, int4], gpus: [1, 8]}\n")
+    out = " ".join(re.sub(r"\x1b\[[0-9;]*m", "", call("run", "w.yaml").stdout).split())
+    # 671 B parameters: 1342 GB in BF16, 357 GB in INT4; the GPUs hold 85.5, 684, 141 and 1128 GB.
+    assert "6 of them: does not fit: weights" in out
