@@ -24,7 +24,7 @@ TREES = st.recursive(SCALARS, lambda inner: st.one_of(
     st.lists(inner, max_size=4), st.dictionaries(st.one_of(st.sampled_from(WORDS), st.text(max_size=5)), inner, max_size=4)), max_leaves=12)  # fmt: skip
 TEXT = st.text(st.characters(categories=["L", "N", "P", "Zs"], exclude_characters="<"), max_size=8)
 ROW = {"model": "llama-3.1-8b", "gpu": "h100-sxm", "batch": 1, "context": 0, "method": "eagle"}
-QUICK = settings(max_examples=100, deadline=None, suppress_health_check=list(HealthCheck))
+QUICK = settings(max_examples=70, deadline=None, suppress_health_check=list(HealthCheck))
 
 
 def only_scenario_errors(table: Any) -> None:
@@ -67,7 +67,7 @@ def test_random_bytes(raw: bytes) -> None:
         only_scenario_errors(path)
 
 
-@settings(QUICK, max_examples=60)
+@settings(QUICK, max_examples=30)
 @given(st.data())
 def test_a_good_file_with_a_few_characters_changed(data: st.DataObject) -> None:
     """The starter table with pieces deleted, doubled or replaced, as happens while typing."""
