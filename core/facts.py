@@ -18,7 +18,7 @@ from scenario.expr import Binary, Blank, Call, Compare, Flag, If, Logic, Name, N
 from scenario.intervals import HUGE, TINY, End, Facts, arithmetic, interval, may_fail, power
 
 __all__ = [
-    "FLAG", "HUGE", "NOTHING", "TEXT", "TINY", "End", "Env", "Facts", "arithmetic", "check", "interval", "may_fail", "power",
+    "FLAG", "HUGE", "MIRROR", "NOTHING", "TEXT", "TINY", "End", "Env", "Facts", "arithmetic", "check", "interval", "may_fail", "power",
     "refine", "unite",
 ]  # fmt: skip
 
@@ -220,7 +220,7 @@ def _decided(test: Node) -> bool | None:
             if a.blank or b.blank or op in ("==", "!="):
                 return None
             if op in (">", ">="):
-                a, b, op = b, a, _MIRROR[op]
+                a, b, op = b, a, MIRROR[op]
             if a.high < b.low or (op == "<=" and a.high == b.low):
                 return True
             return False if a.low > b.high or (op == "<" and a.low == b.high) else None
@@ -249,7 +249,7 @@ def refine(env: Env, test: Node, holds: bool) -> Env:
 
 
 _OPPOSITE = {"<": ">=", "<=": ">", ">": "<=", ">=": "<", "==": "!=", "!=": "=="}
-_MIRROR = {"<": ">", "<=": ">=", ">": "<", ">=": "<=", "==": "==", "!=": "!="}
+MIRROR = {"<": ">", "<=": ">=", ">": "<", ">=": "<=", "==": "==", "!=": "!="}
 
 
 def _learn(env: Env, test: Node, holds: bool, out: dict[str, Facts]) -> None:
@@ -262,7 +262,7 @@ def _learn(env: Env, test: Node, holds: bool, out: dict[str, Facts]) -> None:
         case Call(function="is_blank", args=(Name(id=name),)) if not holds and name in env:
             out[name] = replace(out.get(name, env[name]), blank=False)
         case Compare(op=op, left=left, right=right):
-            for here, there, sign in ((left, right, op), (right, left, _MIRROR[op])):
+            for here, there, sign in ((left, right, op), (right, left, MIRROR[op])):
                 if isinstance(here, Name) and here.id in env and env[here.id].type == "number":
                     facts = out.get(here.id, env[here.id])
                     out[here.id] = _narrow(facts, sign if holds else _OPPOSITE[sign], there.facts)

@@ -74,7 +74,10 @@ class _Compiler:
                 return '""'
             case Name(id=name):
                 cell = self.reference(name)
-                return f'IF({cell}="","",{cell})' if name in self.empty and node.facts.blank else cell
+                if name in self.empty and node.facts.blank:
+                    # T() of an empty cell is an empty text; a plain reference would read 0.
+                    return f"T({cell})" if node.facts.type == "text" else f'IF({cell}="","",{cell})'
+                return cell
             case If(test=test, then=then, other=other) if not test.facts.blank:
                 return f"IF({self.text(test)},{self.cell(then)},{self.cell(other)})"
             case Call(function="choose", args=(index, *values)) if not index.facts.blank:
@@ -210,11 +213,12 @@ def _may_underflow(base: Facts, exponent: Facts) -> bool:
 
 
 def _coalesce(self: _Compiler, args: tuple[Node, ...]) -> str:
-    text = self.text(args[-1])
-    for arg in reversed(args[:-1]):
-        if not arg.facts.blank:
-            text = self.text(arg)
-        elif isinstance(arg, Name):
+    sure = next((index for index, arg in enumerate(args) if not arg.facts.blank), len(args) - 1)
+    if sure == 0:
+        return self.operand(args[0], _RANK["atom"])
+    text = self.text(args[sure])
+    for arg in reversed(args[:sure]):
+        if isinstance(arg, Name):
             cell = self.reference(arg.id)
             text = f'IF({cell}="",{text},{cell})'
         elif arg.facts.type == "number":

@@ -12,7 +12,7 @@ from collections.abc import Callable, Iterator, Mapping
 import polars as pl
 
 from scenario.expr import Binary, Blank, Call, Compare, Flag, If, Logic, Name, Negate, Node, Not, Number, Text
-from scenario.facts import may_fail
+from scenario.facts import MIRROR, may_fail
 from scenario.vectors import POSITIONS, Vectors
 
 BLANK = {
@@ -45,8 +45,8 @@ class _Compiler:
                 return BLANK["none"]
             case Name(id=name):
                 if name in self.constants:
-                    value = self.constants[name]
-                    return BLANK[node.facts.type] if value is None else pl.lit(value)
+                    constant = self.constants[name]
+                    return BLANK[node.facts.type] if constant is None else pl.lit(constant)
                 return pl.col(name)
             case Negate(operand=operand):
                 return -self.number(operand)
@@ -55,7 +55,7 @@ class _Compiler:
             case Binary():
                 return self.binary(node)
             case Compare(op=op, left=left, right=right):
-                return _COMPARE[op](self.compile(left), self.compile(right))
+                return _compare(op, self.compile(left), self.compile(right))
             case Logic(op=op, parts=parts):
                 return self.logic(op, list(parts))
             case If():
@@ -82,7 +82,7 @@ class _Compiler:
             if op != "/":
                 result = result.floor() if op == "//" else a - b * result.floor()
             if divisor.may_vanish:
-                result = pl.when(b != 0).then(result)
+                result = _where(b != 0, result, BLANK["number"])
         else:
             result = _ARITHMETIC[op](a, b)
         return _finite(result) if may_fail(op, node.left.facts, divisor) else result
@@ -93,7 +93,7 @@ class _Compiler:
         for part in reversed(parts[:-1]):
             left = self.flag(part)
             both = left & result if op == "and" else left | result
-            result = pl.when(left.is_not_null()).then(both) if part.facts.blank else both
+            result = _where(left.is_not_null(), both, BLANK["flag"]) if part.facts.blank else both
         return result
 
     def choice(self, node: If) -> pl.Expr:
@@ -104,15 +104,17 @@ class _Compiler:
             return _read(pl.Series(texts), self.place(node, texts))
         test = self.flag(node.test)
         then, other = (self.typed(arm, node.facts.type) for arm in (node.then, node.other))
-        if node.test.facts.blank:
+        if node.test.facts.blank and test.meta.root_names():
             return pl.when(test).then(then).when(~test).then(other)
-        return pl.when(test).then(then).otherwise(other)
+        if node.test.facts.blank and pl.select(test).item() is None:
+            return BLANK[node.facts.type]
+        return _where(test, then, other)
 
     def place(self, node: Node, texts: list[str]) -> pl.Expr:
         if isinstance(node, Text):
             return pl.lit(texts.index(node.value), dtype=pl.UInt32)
         assert isinstance(node, If)
-        return pl.when(self.compile(node.test)).then(self.place(node.then, texts)).otherwise(self.place(node.other, texts))
+        return _where(self.compile(node.test), self.place(node.then, texts), self.place(node.other, texts))
 
     def call(self, node: Call, function: str, args: tuple[Node, ...]) -> pl.Expr:
         if function == "choose":
@@ -126,24 +128,23 @@ class _Compiler:
             maybe = [expr for expr, arg in zip(done, args, strict=True) if arg.facts.blank]
             if maybe:
                 known = functools.reduce(lambda a, b: a & b, [expr.is_not_null() for expr in maybe])
-                return pl.when(known).then(result)
+                return _where(known, result, BLANK["number"])
         elif function == "sqrt" and args[0].facts.low < 0:
-            return pl.when(done[0] >= 0).then(result)
+            return _where(done[0] >= 0, result, BLANK["number"])
         elif function == "log" and (args[0].facts.low < 0 or args[0].facts.may_be(0)):
-            return pl.when(done[0] > 0).then(result)
+            return _where(done[0] > 0, result, BLANK["number"])
         elif function == "exp" and node.facts.high >= 1e300:
             return _finite(result)
         return result
 
     def choose(self, node: Call, args: tuple[Node, ...]) -> pl.Expr:
         index, values = args[0], [self.typed(arg, node.facts.type) for arg in args[1:]]
-        if isinstance(index, Name) and index.id in self.constants:
-            given = self.constants[index.id]
-            chosen = -1 if given is None else int(float(given)) - 1
-            return values[chosen] if 0 <= chosen < len(values) else BLANK[node.facts.type]
         number = self.number(index)
         if not index.facts.integer:
             number = FUNCTIONS["trunc"](number)
+        if not number.meta.root_names():
+            chosen = pl.select(number).item()
+            return values[int(chosen) - 1] if chosen is not None and 1 <= chosen <= len(values) else BLANK[node.facts.type]
         # Cases that give the same value share one branch.
         cases: dict[Node, list[int]] = {}
         for position, arg in enumerate(args[1:], 1):
@@ -200,6 +201,24 @@ def _ends(node: Node) -> Iterator[Node]:
         yield node
 
 
+def _coalesce(*parts: pl.Expr) -> pl.Expr:
+    first, rest = parts[0], parts[1:]
+    if not rest:
+        return first
+    # With one value in front polars gives one row, whatever comes after.
+    return pl.coalesce(*parts) if first.meta.root_names() else _where(first.is_not_null(), first, _coalesce(*rest))
+
+
+def _where(test: pl.Expr, then: pl.Expr, other: pl.Expr) -> pl.Expr:
+    """``then`` in the rows where ``test`` holds, else ``other``; a test that reads no column is decided at once.
+
+    Polars would leave one row of a column that such a test passes over.
+    """
+    if test.meta.root_names():
+        return pl.when(test).then(then).otherwise(other)
+    return then if pl.select(test).item() else other
+
+
 def _read(series: pl.Series, index: pl.Expr) -> pl.Expr:
     """The entry of ``series`` at ``index``, for each row."""
     found = pl.lit(series).gather(index)
@@ -208,7 +227,12 @@ def _read(series: pl.Series, index: pl.Expr) -> pl.Expr:
 
 
 def _finite(result: pl.Expr) -> pl.Expr:
-    return pl.when(result.is_finite()).then(result)
+    return _where(result.is_finite(), result, BLANK["number"])
+
+
+def _compare(op: str, a: pl.Expr, b: pl.Expr) -> pl.Expr:
+    # With a literal on the left of a choice that takes the same branch in every row, polars 2.1 gives one row.
+    return _COMPARE[op](a, b) if a.meta.root_names() else _COMPARE[MIRROR[op]](b, a)
 
 
 _COMPARE: dict[str, Callable[[pl.Expr, pl.Expr], pl.Expr]] = {
@@ -221,5 +245,5 @@ _ARITHMETIC: dict[str, Callable[[pl.Expr, pl.Expr], pl.Expr]] = {
 FUNCTIONS: dict[str, Callable[..., pl.Expr]] = {
     "min": pl.min_horizontal, "max": pl.max_horizontal, "abs": lambda x: x.abs(), "sqrt": lambda x: x.sqrt(),
     "exp": lambda x: x.exp(), "log": lambda x: x.log(), "floor": lambda x: x.floor(), "ceil": lambda x: x.ceil(),
-    "trunc": lambda x: pl.when(x < 0).then(x.ceil()).otherwise(x.floor()), "coalesce": pl.coalesce, "is_blank": lambda x: x.is_null(),
+    "trunc": lambda x: pl.when(x < 0).then(x.ceil()).otherwise(x.floor()), "coalesce": _coalesce, "is_blank": lambda x: x.is_null(),
 }  # fmt: skip
