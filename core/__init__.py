@@ -26,18 +26,18 @@ if TYPE_CHECKING:
     from scenario.to_excel import compile_excel
     from scenario.to_polars import compile_polars
     from scenario.to_text import compile_text
-    from scenario.xlsx_extras import unmark
+    from scenario.xlsx_extras import Added, unmark
 
 __version__ = "0.1.0"
 
 _LAZY = {
     "run": "api", "check": "api", "hookimpl": "hooks", "Result": "result", "Book": "book", "Field": "book",
     "EntityTable": "book", "Scalar": "book", "UNLIMITED": "expr", "compile_excel": "to_excel", "compile_polars": "to_polars", "names": "expr",
-    "compile_text": "to_text", "unmark": "xlsx_extras",
+    "compile_text": "to_text", "unmark": "xlsx_extras", "Added": "xlsx_extras",
 }  # fmt: skip
 
 __all__ = [
-    "UNLIMITED", "Book", "Column", "EntityTable", "Exporter", "Field", "FormulaError", "Function", "Method", "NamedColumn",
+    "UNLIMITED", "Added", "Book", "Column", "EntityTable", "Exporter", "Field", "FormulaError", "Function", "Method", "NamedColumn",
     "OutputError", "Parameter", "PluginError", "Preset", "Problem", "Result", "Scalar", "ScenarioError", "TableError",
     "TimeModel", "check", "compile_excel", "compile_polars", "compile_text", "hookimpl", "names", "run", "unmark",
 ]  # fmt: skip

@@ -235,7 +235,7 @@ def _is_blank(self: _Compiler, args: tuple[Node, ...]) -> str:
         return f'{self.reference(x.id)}=""'
     if not x.facts.blank:
         return "FALSE"
-    return f"ISERROR({self.argument(x)})" if x.facts.type == "number" else f'IFERROR({self.text(x)},"")=""'
+    return f'IFERROR({self.text(x)},"")=""'
 
 
 def _at(self: _Compiler, args: tuple[Node, ...]) -> str:

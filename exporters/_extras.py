@@ -2,18 +2,13 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
 from openpyxl.utils import get_column_letter
 from openpyxl.workbook import Workbook
 
-from scenario import Result, unmark
+from scenario import Added, Result, unmark
 from scenario.exporters._cells import Sheet, clean, escape, value_xml
 from scenario.exporters._layout import FIRST, TITLES, Layout
 from scenario.exporters._splice import ROW
-
-if TYPE_CHECKING:
-    from scenario.xlsx_extras import Added
 
 
 class Addresses:

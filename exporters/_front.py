@@ -215,6 +215,11 @@ def _checks(result: Result, layout: Layout) -> list[tuple[str, str, str]]:
             low = (">" if not item.facts.open_low else ">=", item.facts.low)
             text = f"(COUNTA({span})-COUNT({span}))+COUNTIF({span},\"{'<=' if low[0] == '>=' else '<'}{low[1]:.15g}\")+COUNTIF({span},\">{item.facts.high:.15g}\")"
             found.append((f"{column.name}: out of range or not a number", text, f"From {low[1]:g} to {item.facts.high:g}."))
+    for name, column in layout.columns.items():
+        key = name.removesuffix("_row")
+        if column.item is None and name != "summary_key" and layout.book.fields[key].facts.blank:
+            text = f'SUMPRODUCT(({layout.span(key)}<>"")*({layout.span(name)}=""))'
+            found.append((f"{key}: names that are not known", text, "Choose a name from the list."))
     for name, table in layout.book.tables.items():
         if not table.columns:
             continue

@@ -19,6 +19,7 @@ FIRST = 6
 SPARE = 50
 """Free rows below a catalog table that lookups already cover."""
 TITLES = {"models": "Models", "gpus": "GPUs", "methods": "Methods", "formats": "Formats", "time_models": "Time models"}
+CORE = ("model", "gpu", "method")
 RESULTS = (
     "status", "fits", "bound", "tokens_per_round", "round_ms", "tpot_ms", "tokens_per_s", "speedup", "memory_gb", "max_batch",
     "usd_per_million_tokens",
@@ -77,7 +78,7 @@ class Layout:
             last = FIRST + len(self.book.vectors.profiles) + SPARE - 1
             if part == "names":
                 return f"Profiles!$A${FIRST}:$A${last}"
-            first = 2 + POSITIONS + 1  # name, rates, then the lengths
+            first = 2 + POSITIONS  # after the name and the rates
             return f"Profiles!${get_column_letter(first)}${FIRST}:${get_column_letter(first + POSITIONS)}${last}"
         start = FIRST
         for name, curve in self.book.vectors.curves.items():
@@ -113,10 +114,13 @@ def lay_out(book: Book, rows: int, key: tuple[str, ...]) -> Layout:
     keys = list(dict.fromkeys((item.lookup.table, item.lookup.key) for item in lookups if item.lookup))
     plan: list[tuple[str, str, Field | None, str]] = [(item.name, "INPUT", item, "") for item in inputs]
     plan += [(item.name, "RESULT", item, "") for item in results]
-    plan += [(item.name, "APPLIED", item, "") for item in applied]
-    for table, by in keys:
-        plan.append((f"{by}_row", "LOOKUP", None, f"Where {by} stands on the sheet {TITLES[table]}."))
-    plan += [(item.name, "LOOKUP", item, "") for item in lookups]
+    # From here on a column stands right of what it reads, so far as that goes: catalog entries that the row names,
+    # then what applies to it, then the entries that this in turn names.
+    first = [item for item in applied if item.name in CORE]
+    plan += [(item.name, "APPLIED", item, "") for item in first]
+    plan += _lookups([key for key in keys if key[1] in CORE], lookups)
+    plan += [(item.name, "APPLIED", item, "") for item in applied if item not in first]
+    plan += _lookups([key for key in keys if key[1] not in CORE], lookups)
     plan += [(item.name, "CALC", item, "") for item in calcs]
     plan.append(("summary_key", "CALC", None, "What the Summary finds the row by."))
     letters = {name: get_column_letter(index) for index, (name, *_) in enumerate(plan, 1)}
@@ -132,7 +136,9 @@ def lay_out(book: Book, rows: int, key: tuple[str, ...]) -> Layout:
             by = name.removesuffix("_row")
             table = next(table for table, key_name in keys if key_name == by)
             found = f"MATCH({reference(by)},{layout.entity_span(book.tables[table], 'name')},0)"
-            formula = f'IF({reference(by)}="","",{found})' if book.fields[by].facts.blank else found
+            # A blank key has no entry. IF(key="","",...) would say so better, but LibreOffice computes it wrongly in
+            # some long columns; a name that is not found is counted on the sheet Checks instead.
+            formula = f'IFERROR({found},"")' if book.fields[by].facts.blank else found
         elif item.lookup is not None:
             table_name, by, source = item.lookup.table, item.lookup.key, item.lookup.field
             entity = book.tables[table_name]
@@ -146,6 +152,15 @@ def lay_out(book: Book, rows: int, key: tuple[str, ...]) -> Layout:
             formula = compile_excel(item.node, reference, layout.vector_range, layout.empty)
         layout.columns[name] = Column(name, band, letters[name], formula, item, doc)
     return layout
+
+
+def _lookups(keys: list[tuple[str, str]], lookups: list[Field]) -> list[tuple[str, str, Field | None, str]]:
+    """For each key the position of its entry, then what is read from there."""
+    found: list[tuple[str, str, Field | None, str]] = []
+    for table, by in keys:
+        found.append((f"{by}_row", "LOOKUP", None, f"Where {by} stands on the sheet {TITLES[table]}."))
+        found += [(item.name, "LOOKUP", item, "") for item in lookups if item.lookup and item.lookup.key == by]
+    return found
 
 
 def entity_formula(layout: Layout, table: EntityTable, item: Field) -> str:
