@@ -19,7 +19,7 @@ def run(
     source: str | Path | Mapping[str, Any], plugins: Sequence[str] = (), *, max_rows: int = table.MAX_ROWS,
     progress: Callable[[int, int], None] | None = None, host: Host | None = None,
 ) -> result.Result:  # fmt: skip
-    """Compute a table: a path to YAML, the name of a bundled table, or a mapping of the same keys.
+    """Compute a table: a path to YAML or CSV, the name of a bundled table, or a mapping of the same keys.
 
     ``plugins`` are what ``-p`` takes: files, modules, ``no:name``. ``progress`` is called with rows done and
     rows in all. Raises :class:`scenario.ScenarioError` with all problems of the table.
@@ -33,7 +33,17 @@ def check(
 ) -> tuple[Book, Host]:
     """Read and check a table without computing it."""
     loaded = host or plugin_host.load(plugins)
-    return assemble(table.load(locate(source), loaded, max_rows=max_rows), loaded), loaded
+    return assemble(load_table(source, loaded, max_rows=max_rows), loaded), loaded
+
+
+def load_table(source: str | Path | Mapping[str, Any], host: Host, *, max_rows: int = table.MAX_ROWS) -> table.Table:
+    """The checked table in a YAML or CSV file, by the name of a bundled table, or given as a mapping."""
+    found = locate(source)
+    if not isinstance(found, Mapping) and str(found).lower().endswith(".csv"):
+        from scenario import csv_table
+
+        return csv_table.load(found, host, max_rows=max_rows)
+    return table.load(found, host, max_rows=max_rows)
 
 
 def bundled() -> dict[str, Path]:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import errno
+import importlib
 import os
 import signal
 import sys
@@ -16,17 +17,26 @@ from typing import Any, BinaryIO
 import click
 
 from scenario import __version__
+from scenario.cli_options import PLUGINS, QUIET
 from scenario.errors import OutputError, Problem, ScenarioError, TableError
 
-PLUGINS = click.option(
-    "-p", "--plugin", "plugins", multiple=True, metavar="NAME",
-    help="Load a plugin: a .py file or a module; no:NAME switches one off. May be given again.",
-)  # fmt: skip
-QUIET = click.option("-q", "--quiet", is_flag=True, help="Print nothing but errors.")
+# Commands in modules of their own, imported when they are asked for; their modules import nothing heavy themselves.
+LATER = {
+    "diff": "cli_diff", "export-table": "cli_export",
+}  # fmt: skip
 
 
 class Commands(click.Group):
     """Turns every error into one clear message and an exit code: 2 for input, 1 for what went wrong outside it."""
+
+    def list_commands(self, ctx: click.Context) -> list[str]:
+        return sorted({*super().list_commands(ctx), *LATER})
+
+    def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:
+        if cmd_name in LATER:
+            command: click.Command = getattr(importlib.import_module(f"scenario.{LATER[cmd_name]}"), cmd_name.replace("-", "_"))
+            return command
+        return super().get_command(ctx, cmd_name)
 
     def main(self, *args: Any, **kwargs: Any) -> Any:
         if threading.current_thread() is threading.main_thread():
@@ -101,7 +111,7 @@ def main() -> None:
 @PLUGINS
 @QUIET
 def run(table: str, output: str | None, format_: str | None, max_rows: int | None, plugins: tuple[str, ...], quiet: bool) -> None:
-    """Compute TABLE, a YAML file or the name of a bundled table, and write it."""
+    """Compute TABLE, a YAML or CSV file or the name of a bundled table, and write it."""
     from scenario import api, files, host, result
     from scenario import table as tables
 
@@ -125,6 +135,7 @@ def run(table: str, output: str | None, format_: str | None, max_rows: int | Non
     if exporter is not None and book.where is None:
         files.check_size(exporter, book.table.rows.height)
     _tell_failures(loaded, quiet)
+    _tell_notes(book.table, quiet)
     with _Progress(quiet) as progress:
         computed = result.evaluate(book, loaded, progress)
         if output == "-":
@@ -155,6 +166,7 @@ def check(table: str, plugins: tuple[str, ...], quiet: bool) -> None:
     _refuse_workbook(table)
     book, loaded = api.check(table, plugins)
     _tell_failures(loaded, quiet)
+    _tell_notes(book.table, quiet)
     if not quiet:
         rows = book.table.rows.height
         click.echo(f"{table}: good: {rows:,} row{'s' if rows != 1 else ''}, {len(book.public)} columns")
@@ -202,8 +214,8 @@ def _input(message: str, hint: str) -> TableError:
 
 
 def _refuse_workbook(table: str) -> None:
-    if table.lower().endswith((".xlsx", ".xlsm", ".xls", ".ods", ".csv", ".parquet")):
-        raise TableError(Problem("a table is a YAML file", "this version does not read workbooks or CSV back", file=table))
+    if table.lower().endswith((".xlsx", ".xlsm", ".xls", ".ods", ".parquet")):
+        raise TableError(Problem("a table is a YAML or CSV file", "this version does not read workbooks back", file=table))
 
 
 def _tell_failures(loaded: Any, quiet: bool) -> None:
@@ -211,6 +223,12 @@ def _tell_failures(loaded: Any, quiet: bool) -> None:
     if not quiet:
         for plugin in loaded.failures:
             click.echo(f"plugin '{plugin.name}' ({plugin.origin}) is left out: {plugin.error}", err=True)
+
+
+def _tell_notes(table: Any, quiet: bool) -> None:
+    """What the reader of the table left out."""
+    for note in () if quiet else table.notes:
+        click.echo(f"{table.file}: {note}", err=True)
 
 
 class _Progress:

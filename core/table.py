@@ -80,7 +80,7 @@ class Table:
     """A checked table. ``rows`` has one row per scenario with the inputs as given (null: not given).
 
     ``defaults`` and ``parameters`` (by method and name) are the table's own values. ``sort`` holds column and
-    whether it is descending, ``sort_nodes`` their places.
+    whether it is descending, ``sort_nodes`` their places. ``notes`` are what its reader left out or guessed, to be told.
     """
 
     file: str
@@ -103,6 +103,7 @@ class Table:
     sort_nodes: tuple[Node, ...] = ()
     extras: Extras | None = None
     """What an analyst added to the workbook that the table was read from."""
+    notes: tuple[str, ...] = ()
 
     @property
     def shown_as(self) -> str:

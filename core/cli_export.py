@@ -1,0 +1,37 @@
+"""The command ``export-table``."""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+
+import click
+
+from scenario.cli_options import PLUGINS, QUIET, emit
+
+
+@click.command()
+@click.argument("table")
+@click.option("-o", "--output", metavar="FILE", default="-", help="Where to write; without it, or as -, the table is printed.")
+@PLUGINS
+@QUIET
+def export_table(table: str, output: str, plugins: tuple[str, ...], quiet: bool) -> None:
+    """Write TABLE as YAML, as a person would: grids where the rows are one, sources as comments."""
+    from scenario import api, export_table, files, host
+    from scenario.errors import Problem, TableError
+
+    loaded = host.load(plugins)
+    located = api.locate(table)
+    if output != "-" and os.path.exists(output) and os.path.exists(str(located)) and os.path.samefile(str(located), output):
+        raise TableError(Problem("the output would replace the table itself", "choose another name"))
+    read = api.load_table(table, loaded)
+    if not quiet:
+        for note in read.notes:
+            click.echo(f"{table}: {note}", err=True)
+    text = export_table.to_yaml(read, loaded)
+    if output == "-":
+        emit(text)
+        return
+    written = files.replace(Path(output), lambda stream: stream.write(text.encode()) and None)
+    if not quiet:
+        click.echo(f"wrote {written}: {read.rows.height:,} row{'s' if read.rows.height != 1 else ''}", err=True)
