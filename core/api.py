@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable, Mapping, Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -36,14 +37,25 @@ def check(
     return assemble(load_table(source, loaded, max_rows=max_rows), loaded), loaded
 
 
-def load_table(source: str | Path | Mapping[str, Any], host: Host, *, max_rows: int = table.MAX_ROWS) -> table.Table:
-    """The checked table in a YAML or CSV file, by the name of a bundled table, or given as a mapping."""
+def load_table(
+    source: str | Path | Mapping[str, Any], host: Host, *, max_rows: int = table.MAX_ROWS, overrides: str = "refuse"
+) -> table.Table:
+    """The checked table in a YAML file, a CSV file or a workbook, by the name of a bundled table, or given as a mapping.
+
+    ``overrides`` says what becomes of values typed over a workbook's formulas: ``refuse``, ``keep`` or ``ignore``.
+    """
     found = locate(source)
-    if not isinstance(found, Mapping) and str(found).lower().endswith(".csv"):
+    ending = "" if isinstance(found, Mapping) else Path(found).suffix.lower()
+    if isinstance(found, Mapping) or ending not in (".csv", ".xlsx", ".xlsm"):
+        return table.load(found, host, max_rows=max_rows)
+    if ending == ".csv":
         from scenario import csv_table
 
         return csv_table.load(found, host, max_rows=max_rows)
-    return table.load(found, host, max_rows=max_rows)
+    from scenario import xlsx_table
+
+    read, reading = xlsx_table.load(found, host, max_rows=max_rows, overrides=overrides)
+    return replace(read, notes=(*read.notes, *reading.notes))
 
 
 def bundled() -> dict[str, Path]:

@@ -41,7 +41,7 @@ def table_changes(old: Table, new: Table, host: Host) -> list[Change]:
     """Everything outside the rows that differs."""
     found = [*_texts(old, new), *_defaults(old, new), *_parameters(old, new, host)]
     found += [*_entities(old, new, "models", "model", entities.MODEL_FIELDS), *_entities(old, new, "gpus", "GPU", entities.GPU_FIELDS)]
-    return [*found, *_prices(old, new), *_vectors(old, new), *_columns(old, new), *_overrides(old, new)]
+    return [*found, *_prices(old, new), *_vectors(old, new), *_columns(old, new)]
 
 
 def _texts(old: Table, new: Table) -> Iterator[Change]:
@@ -52,16 +52,16 @@ def _texts(old: Table, new: Table) -> Iterator[Change]:
     if old.presets != new.presets:
         yield Change("preset", "preset", ", ".join(old.presets) or None, ", ".join(new.presets) or None,
                      apply=lambda t: replace(t, presets=new.presets))  # fmt: skip
-    conditions = [table.where.text if table.where else None for table in (old, new)]
-    if conditions[0] != conditions[1]:
-        yield Change("where", "where", *conditions)
+    was, now = (table.where.text if table.where else None for table in (old, new))
+    if was != now:
+        yield Change("where", "where", was, now)
     if old.sort != new.sort:
-        sorts = [", ".join(f"-{name}" if down else name for name, down in table.sort) or None for table in (old, new)]
-        yield Change("sort", "sort", *sorts)
+        was, now = (", ".join(f"-{name}" if down else name for name, down in table.sort) or None for table in (old, new))
+        yield Change("sort", "sort", was, now)
     for part in ("rows", "columns", "where"):
-        parts = [getattr(table.summary, part) for table in (old, new)]
-        if parts[0] != parts[1]:
-            yield Change("summary", f"summary {part}", *[_plain(value) for value in parts])
+        mine, theirs = (getattr(table.summary, part) for table in (old, new))
+        if mine != theirs:
+            yield Change("summary", f"summary {part}", _plain(mine), _plain(theirs))
 
 
 def _plain(value: Any) -> str | None:
@@ -91,10 +91,11 @@ def _with(values: Mapping[str, Any], name: str, value: Any) -> dict[str, Any]:
 
 def _parameters(old: Table, new: Table, host: Host) -> Iterator[Change]:
     for method, name in dict.fromkeys((m, n) for table in (old, new) for m, values in table.parameters.items() for n in values):
-        typed = [table.parameters.get(method, {}).get(name) for table in (old, new)]
-        values = [_untyped(table, host, method, name) if value is None else value for table, value in zip((old, new), typed, strict=True)]
-        if values[0] != values[1] or (typed[0] != typed[1] and _preset(old, host, method, name) != _preset(new, host, method, name)):
-            yield Change("parameter", f"{method}.{name}", *values, apply=_set_parameter(method, name, typed[1]))
+        typed, retyped = (table.parameters.get(method, {}).get(name) for table in (old, new))
+        was = _untyped(old, host, method, name) if typed is None else typed
+        now = _untyped(new, host, method, name) if retyped is None else retyped
+        if was != now or (typed != retyped and _preset(old, host, method, name) != _preset(new, host, method, name)):
+            yield Change("parameter", f"{method}.{name}", was, now, apply=_set_parameter(method, name, retyped))
 
 
 def _untyped(table: Table, host: Host, method: str, name: str) -> Any:
@@ -118,7 +119,7 @@ def _entities(old: Table, new: Table, part: str, what: str, fields: Mapping[str,
     theirs: Mapping[str, Entry] = getattr(new.catalog, part)
     for name in dict.fromkeys([*mine, *theirs]):
         if name not in mine or name not in theirs:
-            yield Change(what, name, *(("there", None) if name in mine else (None, "there")))
+            yield Change(what, name, "there" if name in mine else None, "there" if name in theirs else None)
             continue
         for key in fields:
             was, now = mine[name].values.get(key), theirs[name].values.get(key)
@@ -130,7 +131,9 @@ def _set_field(part: str, name: str, key: str, value: float | None) -> Apply:
     def apply(table: Table) -> Table:
         found: Mapping[str, Entry] = getattr(table.catalog, part)
         entry = replace(found[name], values={**found[name].values, key: value})
-        return replace(table, catalog=replace(table.catalog, **{part: {**found, name: entry}}))
+        entries = {**found, name: entry}
+        known = table.catalog
+        return replace(table, catalog=replace(known, models=entries) if part == "models" else replace(known, gpus=entries))
 
     return apply
 
@@ -165,7 +168,7 @@ def _vectors(old: Table, new: Table) -> Iterator[Change]:
         for name in dict.fromkeys([*mine, *theirs]):
             if part == "profiles" and series.rates_of(name) is not None:
                 continue  # a list of rates, given where it is used
-            was, now = [getattr(found[name], numbers) if name in found else None for found in (mine, theirs)]
+            was, now = (getattr(found[name], numbers) if name in found else None for found in (mine, theirs))
             if was != now:
                 apply = _set_vector(part, name, theirs[name]) if name in mine and name in theirs else None
                 yield Change(what, name, _listed(was), _listed(now), apply=apply)
@@ -185,7 +188,8 @@ def _set_vector(part: str, name: str, value: Any) -> Apply:
 def _columns(old: Table, new: Table) -> Iterator[Change]:
     for name in dict.fromkeys([*old.columns, *new.columns]):
         if name not in old.columns or name not in new.columns:
-            yield Change("column", name, *[table.columns[name][0].formula if name in table.columns else None for table in (old, new)])
+            gone, come = (table.columns[name][0].formula if name in table.columns else None for table in (old, new))
+            yield Change("column", name, gone, come)
             continue
         was, now = old.columns[name][0], new.columns[name][0]
         if was.formula != now.formula:
@@ -197,28 +201,6 @@ def _columns(old: Table, new: Table) -> Iterator[Change]:
 
 def _set_column(name: str, new: Table) -> Apply:
     return lambda table: replace(table, columns={**table.columns, name: new.columns[name]})
-
-
-def _overrides(old: Table, new: Table) -> Iterator[Change]:
-    """Values typed over a formula: one change per column."""
-    mine, theirs = [getattr(table, "overrides", None) or {} for table in (old, new)]
-    for column in dict.fromkeys(name for found in (mine, theirs) for values in found.values() for name in values):
-        was, now = [{row: values[column] for row, values in found.items() if column in values} for found in (mine, theirs)]
-        if was != now:
-            rows = {row for row in {*was, *now} if was.get(row) != now.get(row)}
-            said = [next(iter(values.values())) if len(rows) == 1 and values else f"{len(values)} rows" if values else None
-                    for values in (was, now)]  # fmt: skip
-            yield Change("override", column, *said, rows=len(rows), apply=_set_overrides(column, now))
-
-
-def _set_overrides(column: str, values: Mapping[str, Any]) -> Apply:
-    def apply(table: Table) -> Table:
-        found = {row: {k: v for k, v in cells.items() if k != column} for row, cells in (getattr(table, "overrides", None) or {}).items()}
-        for row, value in values.items():
-            found[row] = {**found.get(row, {}), column: value}
-        return replace(table, overrides={row: cells for row, cells in found.items() if cells})
-
-    return apply
 
 
 def united(old: Table, new: Table) -> Table:

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import click
 
-from scenario.cli_options import PLUGINS, QUIET, emit
+from scenario.cli_options import PLUGINS, QUIET, emit, fill
 from scenario.errors import Problem, ScenarioError, TableError
 
 ENDINGS = {".md": "markdown", ".json": "json", ".xlsx": "xlsx"}
@@ -16,7 +16,7 @@ ENDINGS = {".md": "markdown", ".json": "json", ".xlsx": "xlsx"}
 @click.command()
 @click.argument("old")
 @click.argument("new")
-@click.option("--format", "format_", type=click.Choice(["terminal", "markdown", "json"]), help="How it is shown; markdown and json show all.")
+@click.option("--format", "format_", type=click.Choice(["terminal", "markdown", "json"]), help="How it is shown; the last two show all.")
 @click.option("-o", "--output", metavar="FILE", help="Write it to a file instead: .xlsx .md .json")
 @click.option("--by-row", is_flag=True, help="Every value that moved, with what moved it.")
 @PLUGINS
@@ -42,15 +42,15 @@ def _diff(old: str, new: str, format_: str | None, output: str | None, by_row: b
     from scenario import api, diff, diff_report, files, host
 
     loaded = host.load(plugins)
-    tables = [api.load_table(name, loaded) for name in (old, new)]
-    found = diff.compare(*tables, loaded, by_row=by_row)
-    for name, table in zip((old, new), tables, strict=True):
+    before, after = (api.load_table(name, loaded, overrides="keep") for name in (old, new))
+    found = diff.compare(before, after, loaded, by_row=by_row)
+    for name, table in ((old, before), (new, after)):
         found.notes += [f"{name}: {note}" for note in table.notes]
     if form == "terminal":
         if not quiet:
             from scenario import diff_terminal
 
-            diff_terminal.print_diff(found, {*tables[0].columns, *tables[1].columns})
+            diff_terminal.print_diff(found, {*before.columns, *after.columns})
         return found.equal
     if output is None:
         emit(diff_report.markdown(found) if form == "markdown" else diff_report.to_json(found))
@@ -61,7 +61,7 @@ def _diff(old: str, new: str, format_: str | None, output: str | None, by_row: b
         written = files.replace(Path(output), lambda stream: diff_xlsx.write(found, stream))
     else:
         text = diff_report.markdown(found) if form == "markdown" else diff_report.to_json(found)
-        written = files.replace(Path(output), lambda stream: stream.write(text.encode()) and None)
+        written = files.replace(Path(output), fill(text))
     if not quiet:
         click.echo(diff_report.headline(found))
         click.echo(f"wrote {written}", err=True)

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import click
 
-from scenario.cli_options import PLUGINS, QUIET, emit
+from scenario.cli_options import PLUGINS, QUIET, emit, fill
 
 
 @click.command()
@@ -24,7 +24,7 @@ def export_table(table: str, output: str, plugins: tuple[str, ...], quiet: bool)
     located = api.locate(table)
     if output != "-" and os.path.exists(output) and os.path.exists(str(located)) and os.path.samefile(str(located), output):
         raise TableError(Problem("the output would replace the table itself", "choose another name"))
-    read = api.load_table(table, loaded)
+    read = api.load_table(table, loaded, overrides="keep")
     if not quiet:
         for note in read.notes:
             click.echo(f"{table}: {note}", err=True)
@@ -32,6 +32,6 @@ def export_table(table: str, output: str, plugins: tuple[str, ...], quiet: bool)
     if output == "-":
         emit(text)
         return
-    written = files.replace(Path(output), lambda stream: stream.write(text.encode()) and None)
+    written = files.replace(Path(output), fill(text))
     if not quiet:
         click.echo(f"wrote {written}: {read.rows.height:,} row{'s' if read.rows.height != 1 else ''}", err=True)

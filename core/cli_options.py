@@ -2,6 +2,10 @@
 
 from __future__ import annotations
 
+import sys
+from collections.abc import Callable
+from typing import BinaryIO
+
 import click
 
 PLUGINS = click.option(
@@ -11,6 +15,17 @@ PLUGINS = click.option(
 QUIET = click.option("-q", "--quiet", is_flag=True, help="Print nothing but errors.")
 
 
+def fill(text: str) -> Callable[[BinaryIO], None]:
+    """What writes a text into a file that is opened for it."""
+
+    def write(stream: BinaryIO) -> None:
+        stream.write(text.encode())
+
+    return write
+
+
 def emit(text: str) -> None:
     """Print text in UTF-8, whatever the terminal's encoding."""
-    click.get_binary_stream("stdout").write(text.encode())
+    sys.stdout.flush()
+    sys.stdout.buffer.write(text.encode())
+    sys.stdout.buffer.flush()

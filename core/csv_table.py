@@ -8,15 +8,20 @@ from __future__ import annotations
 import codecs
 import hashlib
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
+from itertools import pairwise
 from pathlib import Path
+from typing import Any
+
+import polars as pl
 
 from scenario import contract, entities, shared
+from scenario.catalog import number_hint
 from scenario.errors import Problem, TableError
 from scenario.host import Host
-from scenario.reader import Reader
-from scenario.rows import TEXT_NAMES
+from scenario.reader import CORE, Reader
+from scenario.rows import TEXT_NAMES, Expander
 from scenario.spec import Parameter
 from scenario.table import MAX_ROWS, VERSION, Table, parameter_specs
 from scenario.yamltree import MAX_BYTES, Node, Source
@@ -26,11 +31,11 @@ _GROUPED = re.compile(r"[-+]?[0-9]{1,3}(\.[0-9]{3})+(,[0-9]+)?\Z|[-+]?[0-9]{1,3}
 _DECIMAL_COMMA = re.compile(r"[-+]?[0-9]+,[0-9]+\Z")
 _MARKS = {codecs.BOM_UTF16_LE: "UTF-16", codecs.BOM_UTF16_BE: "UTF-16"}
 _CONTROL = re.compile("[\x00-\x08\x0b\x0c\x0e-\x1f\x7f]")
-_MANY = 20
+MANY = 20
 """Problems that are listed; a file that is wrong throughout is wrong in every line."""
 
-Cell = tuple[str, int, bool]
-"""Text, the column at which it starts, and whether it was in quotes."""
+Cell = tuple[str, int]
+"""Text, and the column at which it starts."""
 
 
 @dataclass(frozen=True)
@@ -48,30 +53,129 @@ def load(path: str | Path, host: Host, *, max_rows: int = MAX_ROWS) -> Table:
     lines = _lines(source)
     first = next(lines, None)
     if first is None:
+        source.stop()
         raise TableError(Problem("the file is empty", "the first line names the inputs: model,gpu,batch,context,method", str(path)))
-    heads = first[1]
-    _separator(source, first[0], heads)
+    number, heads = first
+    _separator(source, number, heads)
     known: dict[str, Parameter] = {**shared.INPUTS, **parameter_specs(host)}
-    header = _header(source, first[0], heads, known, host)
+    header = _header(source, number, heads, known, host)
     source.stop()
-    texts = {name for name in header.read.values() if name in TEXT_NAMES or known[name].kind in contract.TEXT_KINDS}
-    rows: list[Node] = []
+    texts = [_is_text(header.read.get(index, ""), known) for index in range(len(heads))]
+    numbers: list[int] = []
+    rows: list[list[Cell]] = []
     for number, cells in lines:
         if len(cells) == 1 and not cells[0][0]:
             continue
         if len(cells) != len(heads):
-            _width(source, number, cells, [header.read.get(index, "") in texts for index in range(len(heads))])
-        elif row := _row(source, number, cells, header, texts):
-            rows.append(row)
-        if len(source.problems) >= _MANY:
-            source.problems.append(Problem("... and perhaps more; reading stopped here", file=source.file))
-            raise TableError(source.problems)
+            _width(source, number, cells, texts)
+            if len(source.problems) >= MANY:
+                source.problems.append(Problem("... and perhaps more; reading stopped here", file=source.file))
+                source.stop()
+            continue
+        numbers.append(number)
+        rows.append(cells)
+        if len(numbers) > max_rows:
+            raise TableError(Problem(f"the file holds more than {max_rows:,} rows", "allow more with --max-rows", source.file))
     if not rows and not source.problems:
         source.problems.append(Problem("the file has a header and no rows", file=source.file))
     source.stop()
-    root = Node({"version": Node(VERSION, 0, 0), "rows": Node(rows, 2, 1)}, 1, 1)
-    table = Reader(source, root, host, max_rows).table()
+    table = _CsvReader(source, host, max_rows, known, header, numbers, rows).table()
     return replace(table, notes=_notes(header))
+
+
+def _is_text(name: str, known: Mapping[str, Parameter]) -> bool:
+    return name in TEXT_NAMES or (name in known and known[name].kind in contract.TEXT_KINDS)
+
+
+class _CsvReader(Reader):
+    """Reads the rows column by column: a value is checked once, where it stands first."""
+
+    def __init__(
+        self, source: Source, host: Host, max_rows: int, known: Mapping[str, Parameter], header: Header, numbers: list[int], rows: list[list[Cell]]
+    ) -> None:
+        root = Node({"version": Node(VERSION, 0, 0)}, 1, 1)
+        super().__init__(source, root, host, max_rows)
+        self.known, self.header, self.numbers, self.cells = known, header, numbers, rows
+        self.places = {name: index for index, name in header.read.items()}
+
+    def node(self, name: str, row: int, value: Any = None) -> Node:
+        """The place of a cell."""
+        return Node(value, self.numbers[row], self.cells[row][self.places[name]][1])
+
+    def given_rows(self, defaults: Mapping[str, float | str]) -> pl.DataFrame:
+        expander = Expander(self, defaults)
+        columns = []
+        for index, name in self.header.read.items():
+            texts = [cells[index][0] for cells in self.cells]
+            first = dict(zip(reversed(texts), range(len(texts) - 1, -1, -1), strict=True))
+            values = {text: self.converted(name, text, row) for text, row in sorted(first.items(), key=lambda item: item[1])}
+            columns.append(pl.Series(name, [values[text] for text in texts], dtype=expander.dtype(name), strict=False))
+        frame = pl.DataFrame([column for column in columns if column.name in ("id", *CORE) or column.null_count() < len(column)])
+        for name in CORE:
+            if name not in frame.columns:
+                frame = frame.with_columns(pl.lit(None, dtype=pl.String).alias(name))
+        self.required(frame)
+        self.repeated(frame)
+        if not self.source.problems:
+            self.together(frame, expander)
+        if self.source.problems:
+            return pl.DataFrame()
+        return expander.with_ids(frame)
+
+    def converted(self, name: str, text: str, row: int) -> Any:
+        """The value of a cell, or None for a blank or with a problem noted."""
+        if not text:
+            return None
+        node = self.node(name, row)
+        if _is_text(name, self.known):
+            # The quote keeps a spreadsheet program from running a text as a formula.
+            node.value = text[1:] if text[:1] == "'" and text[1:2] in ("=", "+", "-", "@") else text
+            if name == "id":
+                found: dict[str, Any] = {}
+                Expander(self, {}).row_id(node, node, "a row", found)
+                return found["id"][0][0] if found else None
+            return self.core(name, node) if name in TEXT_NAMES else self.value(name, self.known[name], node)
+        if self.known[name].kind == "flag" and text in ("true", "false"):
+            return float(text == "true")
+        if not _NUMBER.match(text):
+            self.source.say(node, f"{name}: a number is needed, not '{text[:60]}'", _hint(text))
+            return None
+        node.value = float(text)
+        return self.value(name, self.known[name], node)
+
+    def required(self, frame: pl.DataFrame) -> None:
+        """The inputs that are never guessed are there and filled."""
+        for name in shared.REQUIRED:
+            if name not in self.places:
+                hint = "0 is the weights-only bound" if name == "context" else f"add a column {name}"
+                self.source.say(Node(None, 1, 1), f"the rows do not say which {name}; that is never guessed", hint)
+                continue
+            index = self.places[name]
+            blank = [row for row, cells in enumerate(self.cells) if not cells[index][0]]
+            for row in blank[:MANY]:
+                self.source.say(self.node(name, row), f"{name} is blank and has no default; it is never guessed")
+
+    def repeated(self, frame: pl.DataFrame) -> None:
+        if "id" not in frame.columns:
+            return
+        for row in frame["id"].is_first_distinct().not_().arg_true().to_list()[:MANY]:
+            name = frame["id"][row]
+            if name is not None:
+                line = self.numbers[int(frame["id"].index_of(name) or 0)]
+                said = f"the id '{name}' is given a second time; an id names one row"
+                self.source.say(self.node("id", row), said, f"it is first given on line {line}")
+
+    def together(self, frame: pl.DataFrame, expander: Expander) -> None:
+        """What depends on two inputs of a row, once per combination."""
+        for name in [name for name in ("weights", *sorted(expander.shared_by)) if name in frame.columns]:
+            pairs = frame.with_row_index("#").group_by("method", name, maintain_order=True).agg(pl.col("#").first())
+            for method, value, row in pairs.iter_rows():
+                place = self.node(name, row)
+                cells = {"method": [(method, place)], name: [(value, place)]}
+                if name == "weights":
+                    expander.twice_quantized(place, cells)
+                else:
+                    expander.ranges(cells)
 
 
 def _notes(header: Header) -> tuple[str, ...]:
@@ -79,7 +183,8 @@ def _notes(header: Header) -> tuple[str, ...]:
         return ()
     names = ", ".join(header.outputs[:4]) + (", ..." if len(header.outputs) > 4 else "")
     count = len(header.outputs)
-    return (f"{count} output column{'s' if count > 1 else ''} of an earlier run left out: {names}",)
+    said = f"{count} output column{'s' if count > 1 else ''} of an earlier run left out ({names})"
+    return (f"{said}; models, GPUs and columns that its table defined are not in a CSV file",)
 
 
 def _bytes(path: str | Path) -> bytes:
@@ -124,7 +229,7 @@ def _lines(source: Source) -> Iterator[tuple[int, list[Cell]]]:
             cells, at = [], 1
             for part in line.split(","):
                 lead = len(part) - len(part.lstrip(" "))
-                cells.append((part.strip(" "), at + lead, False))
+                cells.append((part.strip(" "), at + lead))
                 at += len(part) + 1
             yield number, cells
             continue
@@ -162,11 +267,11 @@ def _quoted(line: str) -> list[Cell] | int:
             rest = len(line) if rest < 0 else rest
             if line[at:rest].strip(" "):
                 return start + 1
-            cells.append(("".join(parts), start + 2, True))
+            cells.append(("".join(parts), start + 2))
         else:
             rest = line.find(",", at)
             rest = len(line) if rest < 0 else rest
-            cells.append((line[at:rest].strip(" "), start + 1, False))
+            cells.append((line[at:rest].strip(" "), start + 1))
         if rest >= len(line):
             return cells
         at = rest + 1
@@ -184,15 +289,15 @@ def _separator(source: Source, number: int, heads: Sequence[Cell]) -> None:
         raise TableError(Problem("this is a web page under the name of a CSV file", "", source.file, number, 1))
 
 
-def _header(source: Source, number: int, heads: Sequence[Cell], known: dict[str, Parameter], host: Host) -> Header:
+def _header(source: Source, number: int, heads: Sequence[Cell], known: Mapping[str, Parameter], host: Host) -> Header:
     inputs = [*TEXT_NAMES, *known]
     results = outputs(host) - set(inputs)
     # In a file that a run wrote, the columns of the table itself stand behind the shared ones.
-    names = [name for name, _, _ in heads]
+    names = [name for name, _ in heads]
     behind = max((names.index(name) for name in ("status", "tpot_ms", "memory_gb") if name in names), default=len(names))
     read: dict[int, str] = {}
     left: list[str] = []
-    for index, (name, column, _) in enumerate(heads):
+    for index, (name, column) in enumerate(heads):
         node = Node(name, number, column)
         if name in read.values() or name in left:
             source.say(node, f"the column '{name}' stands here a second time")
@@ -222,39 +327,15 @@ def _width(source: Source, number: int, cells: Sequence[Cell], texts: Sequence[b
     """Say that a line has too many or too few cells, and which two are one number if that mends it."""
     best = ""
     if len(cells) == len(texts) + 1:
-        for index, ((whole, _, _), (part, _, _)) in enumerate(zip(cells, cells[1:], strict=False)):
+        for index, ((whole, _), (part, _)) in enumerate(pairwise(cells)):
             if whole.lstrip("+-").isdigit() and part.isdigit():
-                joined = [cell[0] for cell in (*cells[:index], (f"{whole}.{part}", 0, False), *cells[index + 2 :])]
+                joined = [cell[0] for cell in (*cells[:index], (f"{whole}.{part}", 0), *cells[index + 2 :])]
                 if all(text or not cell or _NUMBER.match(cell) for cell, text in zip(joined, texts, strict=True)):
                     best = f"is '{whole},{part}' one number? It is written with a point: {whole}.{part}"
     source.say(Node(None, number, 1), f"the line has {len(cells)} cells, the header {len(texts)}", best)
 
 
-def _row(source: Source, number: int, cells: Sequence[Cell], header: Header, texts: set[str]) -> Node | None:
-    values: dict[str, Node] = {}
-    keys: dict[str, Node] = {}
-    good = True
-    for index, name in header.read.items():
-        text, column, quoted = cells[index]
-        node = Node(None, number, column)
-        keys[name] = node
-        if name in texts:
-            # The quote that keeps a spreadsheet program from running a text as a formula.
-            node.value = (text[1:] if text[:1] == "'" and text[1:2] in ("=", "+", "-", "@") else text) or None
-        elif text in ("true", "false"):
-            node.value = text == "true"
-        elif _NUMBER.match(text):
-            node.value = float(text)
-        elif text:
-            source.say(node, f"{name}: a number is needed, not '{text[:60]}'", _hint(text))
-            good = False
-        values[name] = node
-    return Node(values, number, 1, keys=keys) if good else None
-
-
 def _hint(text: str) -> str:
-    from scenario.catalog import number_hint
-
     if _GROUPED.match(text):
         last = max(text.rfind(","), text.rfind("."))
         whole, part = text[:last], text[last + 1 :]

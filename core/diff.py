@@ -27,6 +27,8 @@ NEAR = 1e-12
 MAX_RUNS = 60
 CELLS = 60_000_000
 """Numbers held at once by the shares of all changes."""
+BY_ROW = 500_000
+"""Moved values that are kept one by one."""
 CORE = ("model", "gpu", "method")
 
 
@@ -105,9 +107,10 @@ class _Comparison:
         if not pairs.height:
             return found
         mine, theirs = old.rows[pairs["old"]], new.rows[pairs["new"]]
-        renamed = int((mine["id"] != theirs["id"]).sum())
+        other = mine["id"] != theirs["id"]
+        renamed = int(other.sum())
         if renamed:
-            found.changes.append(Change("row", "id", *_pair(mine["id"], theirs["id"]), rows=renamed))
+            found.changes.append(Change("row", "id", _one(mine["id"].filter(other)), _one(theirs["id"].filter(other)), rows=renamed))
         if not pairs["new"].is_sorted():
             found.changes.append(Change("row", "order", None, "rows stand in another order"))
         self.measure(found, mine, theirs, by_row)
@@ -117,13 +120,15 @@ class _Comparison:
 
     def measure(self, found: Diff, mine: pl.DataFrame, theirs: pl.DataFrame, by_row: bool) -> None:
         """Run both tables on the rows that they share, and the old one once per change."""
-        given = [name for name in self.inputs if name in mine.columns or name in theirs.columns]
+        both = dict.fromkeys([*mine.columns, *theirs.columns])
+        given = [name for name in both if name in self.inputs or name.endswith("_override")]
         kinds = {name: (mine if name in mine.columns else theirs).schema[name] for name in given}
         mine, theirs = [
             frame.select("id", *[pl.col(n) if n in frame.columns else pl.lit(None, dtype=kinds[n]).alias(n) for n in given])
             for frame in (mine, theirs)
         ]
-        base, target = bare(united(self.old, self.new), mine), bare(replace(self.new, stacks={**self.new.stacks, **self.old.stacks}), theirs)
+        base = bare(united(self.old, self.new), mine)
+        target = bare(replace(self.new, stacks={**self.new.stacks, **self.old.stacks}), theirs)
         try:
             book = assemble(base, self.host)
         except ScenarioError:  # a new column that the old table cannot compute
@@ -149,13 +154,17 @@ class _Comparison:
             changed = self.alone(label, base, applied, names, touched)
             if changed is not None:
                 alone.append((label, changed))
-        tables = []
+        tables: list[pl.DataFrame] = []
+        kept = 0
         for item in columns:
             here = moved[item.name].filter(touched)
             measured = _Column(item, before[item.name], after[item.name], start, alone, here)
             found.movements.append(measured.movement())
-            if by_row:
+            if by_row and kept <= BY_ROW:
                 tables.append(measured.by_row(before["id"]))
+                kept += tables[-1].height
+        if kept > BY_ROW:
+            self.notes.append(f"more than {BY_ROW:,} values moved; row by row only the first columns are kept")
         if tables:
             found.moved = pl.concat(tables)
 
@@ -167,9 +176,8 @@ class _Comparison:
         """The outputs when only these changes are made, or None when the old table does not work with them."""
         table = base
         for change in changes:
-            if change.kind == "row":
-                values = self.targets[change.name]
-                table = replace(table, rows=table.rows.with_columns(values.filter(touched).alias(change.name)))
+            if change.label in self.targets:
+                table = replace(table, rows=table.rows.with_columns(self.targets[change.label].filter(touched)))
             elif change.apply:
                 table = change.apply(table)
         try:
@@ -180,7 +188,7 @@ class _Comparison:
 
     def runs(self, changes: Sequence[Change], cells: int) -> list[tuple[str, list[Change]]]:
         """What is run: each change alone, or in groups when there are very many."""
-        real = [change for change in changes if change.apply or (change.kind == "row" and change.name in self.targets)]
+        real = [change for change in changes if change.apply or change.label in self.targets]
         runs = [(change.label, [change]) for change in real]
         most = max(min(self.max_runs, CELLS // max(cells, 1)), 1)
         if len(runs) > most:
@@ -213,9 +221,11 @@ class _Comparison:
             pinned = was.is_null() & now.is_not_null()
             mine = mine.with_columns(pl.select(pl.when(pinned).then(real_was).otherwise(was)).to_series().alias(name))
             if other.any():
-                self.targets[name] = pl.select(pl.when(other).then(real_now).otherwise(mine[name])).to_series()
-                pair = _pair(real_was.filter(other), real_now.filter(other))
-                found.append(Change("row", name, *pair, rows=int(other.sum())))
+                typed = name.endswith("_override")
+                change = Change("override" if typed else "row", name.removesuffix("_override"), _one(real_was.filter(other)),
+                                _one(real_now.filter(other)), rows=int(other.sum()))  # fmt: skip
+                self.targets[change.label] = pl.select(pl.when(other).then(real_now).otherwise(mine[name]).alias(name)).to_series()
+                found.append(change)
         return found, mine
 
 
@@ -281,24 +291,24 @@ class _Column:
 
     def by_row(self, ids: pl.Series) -> pl.DataFrame:
         """Every moved value with the shares of the changes."""
-        deltas = {label: values.to_list() for label, values in self.deltas()} if self.numbers.any() else {}
-        count = -1
-        shares: list[list[dict[str, Any]]] = []
-        for numeric in self.numbers.filter(self.moved).to_list():
-            count += numeric
-            here = [{"by": label, "change": values[count]} for label, values in deltas.items() if values[count]] if numeric else []
-            shares.append(here)
+        where = self.numbers.filter(self.moved)
         old, new = self.old.filter(self.moved), self.new.filter(self.moved)
-        change = pl.select(pl.when(self.numbers.filter(self.moved)).then(new - old)).to_series() if old.dtype == pl.Float64 else None
-        relative = pl.select(pl.when(old != 0).then(change / old.abs())).to_series() if change is not None else None
-        schema = pl.List(pl.Struct({"by": pl.String, "change": pl.Float64}))
-        frame = pl.DataFrame({"id": ids.filter(self.moved)}).with_columns(
-            pl.lit(self.item.name).alias("column"), shown(old).alias("old"), shown(new).alias("new"),
-            pl.lit(None, dtype=pl.Float64).alias("change") if change is None else change.alias("change"),
-            pl.lit(None, dtype=pl.Float64).alias("relative") if relative is None else relative.alias("relative"),
-            pl.Series("shares", shares, dtype=schema),
-        )  # fmt: skip
-        return frame
+        frame = pl.DataFrame({"id": ids.filter(self.moved), "column": [self.item.name] * len(old), "old": shown(old), "new": shown(new)})
+        kind = pl.List(pl.Struct({"by": pl.String, "change": pl.Float64}))
+        if not where.any():
+            blank = pl.lit(None, dtype=pl.Float64)
+            return frame.with_columns(blank.alias("change"), blank.alias("relative"), pl.lit([], dtype=kind).alias("shares"))
+        change = pl.select(pl.when(where).then(new - old)).to_series()
+        relative = pl.select(pl.when(old != 0).then(change / old.abs())).to_series()
+        deltas = self.deltas()
+        parts = pl.DataFrame([values.alias(str(index)) for index, (_, values) in enumerate(deltas)])
+        structs = [pl.struct(pl.lit(label).alias("by"), pl.col(str(index)).alias("change")) for index, (label, _) in enumerate(deltas)]
+        moving = pl.element().filter(pl.element().struct.field("change") != 0)
+        shares = parts.select(pl.concat_list(structs).list.eval(moving).alias("shares")).with_columns(
+            pl.Series("#", where.arg_true(), dtype=pl.UInt32))  # fmt: skip
+        frame = frame.with_columns(change.alias("change"), relative.alias("relative")).with_row_index("#")
+        joined = frame.join(shares, on="#", how="left", maintain_order="left").drop("#")
+        return joined.with_columns(pl.col("shares").fill_null(pl.lit([], dtype=kind)).cast(kind))
 
 
 def shown(values: pl.Series) -> pl.Series:
@@ -334,9 +344,10 @@ def _means(values: pl.Series, old: pl.Series) -> tuple[float | None, float | Non
     return _mean(values), _mean((values / old.abs()).filter(old != 0))
 
 
-def _pair(old: pl.Series, new: pl.Series) -> tuple[Any, Any]:
-    """One old and new value when they are the same in all rows, else how many there are."""
-    return tuple(found[0] if len(found) == 1 else f"{len(found)} values" for found in (s.unique() for s in (old, new)))  # type: ignore[return-value]
+def _one(values: pl.Series) -> Any:
+    """The value, when it is the same in all rows, else how many there are."""
+    found = values.unique()
+    return found[0] if len(found) == 1 else f"{len(found):,} values"
 
 
 def bare(table: Table, rows: pl.DataFrame) -> Table:
@@ -356,7 +367,8 @@ def match(old: Table, new: Table) -> pl.DataFrame:
     sides = [_effective(table).with_row_index(name) for table, name in ((old, "old"), (new, "new"))]
     names = [name for name in dict.fromkeys([*sides[0].columns, *sides[1].columns]) if name not in ("id", "old", "new")]
     kinds = {name: next(side.schema[name] for side in sides if name in side.columns) for name in names}
-    sides = [side.with_columns([pl.lit(None, dtype=kinds[name]).alias(name) for name in names if name not in side.columns]) for side in sides]
+    blank = [pl.lit(None, dtype=kind).alias(name) for name, kind in kinds.items()]
+    sides = [side.with_columns([empty for name, empty in zip(kinds, blank, strict=True) if name not in side.columns]) for side in sides]
     pairs = []
     for keys, repeated in ((["id"], True), (names, True), ([n for n in shared.REQUIRED if n in names], False)):
         counted = [side.with_columns(pl.int_range(pl.len()).over(keys).alias("#")) for side in sides]

@@ -145,15 +145,16 @@ def markdown(found: Diff) -> str:
     numbers = [movement for movement in found.movements if movement.numbers]
     turned = [movement for movement in found.movements if movement.turned]
     if numbers:
-        heads = ("output", "rows", "old", "new", "change", "relative", "range", "moved by")
+        heads: tuple[str, ...] = ("output", "rows", "old", "new", "change", "relative", "range", "moved by")
         lines += ["", "## Outputs that moved", "", "Means over the rows that moved; relative to the old value of each row.", "",
                   *_table(heads, [(*output_row(m), causes(m)) for m in numbers], "lrrrrrll")]  # fmt: skip
     if turned:
-        lines += ["", "## Outputs that turned", "", *_table(("output", "steps", "turned by"), [(m.column, turns(m), causes(m, turned=True)) for m in turned], "lll")]
+        steps = [(m.column, turns(m), causes(m, turned=True)) for m in turned]
+        lines += ["", "## Outputs that turned", "", *_table(("output", "steps", "turned by"), steps, "lll")]
     if found.moved.height:
         heads = ("id", "output", "old", "new", "change", "relative", "moved by")
-        rows = [(a, b, show(c), show(d), signed(e), percent(f), g) for a, b, c, d, e, f, g in by_row(found)]
-        lines += ["", "## Row by row", "", *_table(heads, rows, "llrrrrl")]
+        values = [(a, b, show(c), show(d), signed(e), percent(f), g) for a, b, c, d, e, f, g in by_row(found)]
+        lines += ["", "## Row by row", "", *_table(heads, values, "llrrrrl")]
     lines += [f"\n> {_safe(note)}." for note in found.notes]
     return "\n".join(lines) + "\n"
 

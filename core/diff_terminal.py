@@ -39,11 +39,11 @@ def print_diff(found: Diff, own: Iterable[str]) -> None:
         others = report.count(len(found.movements) - len(shown), "other column")
         console.print(f"{others} moved too: --format markdown shows all", style="dim")
     if found.moved.height:
-        rows = [(str(a), b, report.show(c), report.show(d), report.signed(e), report.percent(f), g)
+        values = [(str(a), b, report.show(c), report.show(d), report.signed(e), report.percent(f), g)
                 for a, b, c, d, e, f, g in report.by_row(found) if b in {m.column for m in shown}]  # fmt: skip
-        _table(console, ("id", "output", "old", "new", "change", "relative", "moved by"), rows[: 5 * report.LISTED], range(2, 6))
-        if len(rows) > 5 * report.LISTED:
-            console.print(f"... and {len(rows) - 5 * report.LISTED:,} more: --format markdown shows all", style="dim")
+        _table(console, ("id", "output", "old", "new", "change", "relative", "moved by"), values[: 5 * report.LISTED], range(2, 6))
+        if len(values) > 5 * report.LISTED:
+            console.print(f"... and {len(values) - 5 * report.LISTED:,} more: --format markdown shows all", style="dim")
     for note in found.notes:
         console.print(Text(note), style="dim")
 

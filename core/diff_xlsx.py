@@ -32,7 +32,7 @@ def write(found: Diff, stream: BinaryIO) -> None:
             names = list(dict.fromkeys(name for row in rows for name in row))
             _sheet(book, title, names, ([row.get(name) for name in names] for row in rows), "l" * len(names))
     if found.movements:
-        heads = ("output", "unit", "rows", "old (mean)", "new (mean)", "change", "relative", "least", "most", "steps between words")
+        heads: tuple[str, ...] = ("output", "unit", "rows", "old (mean)", "new (mean)", "change", "relative", "least", "most", "steps between words")
         rows_ = ((m.column, m.unit, m.rows, m.old, m.new, m.change, m.relative, m.least, m.most, report.turns(m)) for m in found.movements)
         _sheet(book, "Outputs", heads, rows_, "llrrrrpppl")
         heads = ("output", "unit", "moved by", "change (mean)", "relative (mean)", "rows moved", "rows turned")

@@ -14,16 +14,14 @@ WIDTH = 110
 _START = r"(?:-?[A-Za-z_]|[0-9/($]|\./)"
 _PLAIN = re.compile(_START + r"[A-Za-z0-9_./()+*%$<>=;'^~ -]*\Z")
 _PLAIN_LINE = re.compile(_START + r"[A-Za-z0-9_./()+*%$<>=;'^~ ,?!:\[\]{}&|@#-]*\Z")
-_NUMBER_LIKE = re.compile(r"[-+.]?[0-9][0-9_.,:eExXoO+-]*\Z")
+_NUMBER_LIKE = re.compile(r"[-+.]?[0-9][0-9a-fA-FxXoOtTzZ_.,: +-]*\Z")
 _WORDS = {"y", "n", "yes", "no", "on", "off", "true", "false", "null", "nan", "inf", "none"}
 """Texts that some reader of YAML takes for something else."""
 
 
 def number(value: float) -> str:
     """A number that reads back as the same float: 64, not 64.0."""
-    if value == int(value) and abs(value) < 1e15 and str(value)[0] != "-":
-        return str(int(value))
-    if value == int(value) and 0 > value > -1e15:
+    if value == int(value) and abs(value) < 1e16 and (value or str(value)[0] != "-"):
         return str(int(value))
     return repr(float(value))
 

@@ -20,6 +20,8 @@ from scenario.yamltree import Node, Source
 
 LEAST_GRID = 4
 """Combinations that make a grid worth writing when there are other rows too."""
+OVERRIDE = "_override"
+"""The end of the names of columns that hold values in place of computed ones."""
 _NUMBERED = re.compile(r"(.+)-([0-9]+)\Z", re.DOTALL)
 
 
@@ -48,8 +50,9 @@ class _Writer:
         if rows:
             found += _RowWriter(self).lines()
         found += emit.section("parameters", self.parameters())
-        found += emit.section("models", self.entries(table.catalog.models, catalog.builtin().models, entities.MODEL_FIELDS, entities.MODEL_NOTES))
-        found += emit.section("gpus", self.entries(table.catalog.gpus, catalog.builtin().gpus, entities.GPU_FIELDS, entities.GPU_NOTES))
+        mine, known = table.catalog, catalog.builtin()
+        found += emit.section("models", self.entries(mine.models, known.models, entities.MODEL_FIELDS, entities.MODEL_NOTES))
+        found += emit.section("gpus", self.entries(mine.gpus, known.gpus, entities.GPU_FIELDS, entities.GPU_NOTES))
         found += emit.section("prices", self.prices())
         found += emit.section("profiles", self.profiles())
         found += emit.section("curves", self.curves())
@@ -60,10 +63,7 @@ class _Writer:
             names = [f"-{name}" if down else name for name, down in table.sort]
             found += ["", *emit.entry("sort", names[0] if len(names) == 1 else names)]
         found += emit.section("summary", self.summary())
-        overrides: Mapping[str, Mapping[str, Any]] = getattr(table, "overrides", None) or {}
-        if rows:
-            found += emit.section("overrides", [line for key, item in overrides.items() for line in emit.entry(key, dict(item), 2)])
-        return found
+        return found + (emit.section("overrides", self.overrides()) if rows else [])
 
     def value(self, name: str, value: Any) -> Any:
         """A value of an input as it is written: rates rather than the name made from them, a flag as true or false."""
@@ -97,6 +97,14 @@ class _Writer:
             yield f"  {emit.text(method)}:"
             for name, value in written.items():
                 yield from emit.entry(name, value, 4, notes[name])
+
+    def overrides(self) -> Iterable[str]:
+        rows = self.table.rows
+        names = [name for name in rows.columns if name.endswith(OVERRIDE)]
+        if names:
+            for row in rows.filter(pl.any_horizontal(pl.col(names).is_not_null())).iter_rows(named=True):
+                typed = {name.removesuffix(OVERRIDE): row[name] for name in names if row[name] is not None}
+                yield from emit.entry(row["id"], typed, 2)
 
     # -- catalog ---------------------------------------------------------------------------------------
 
@@ -186,8 +194,8 @@ def default_of(parameter: Parameter | None) -> str:
     """A remark that says the default in place of which a value stands, and where that is from."""
     if parameter is None or not parameter.source:
         return ""
-    default = parameter.default
-    said = "derived" if parameter.derive else "none" if default is None else emit.number(default) if not isinstance(default, str) else default
+    default = parameter.default if isinstance(parameter.default, str) else emit.number(parameter.default or 0)
+    said = "derived" if parameter.derive else "none" if parameter.default is None else default
     return f"default {said}: {parameter.source}"
 
 
@@ -222,7 +230,8 @@ class _RowWriter:
         self.expander = Expander(reader, writer.table.defaults)
         rows = writer.table.rows
         self.ids: list[str] = rows["id"].to_list()
-        self.frame = rows.select([name for name in rows.columns if name != "id" and rows[name].null_count() < rows.height])
+        names = [name for name in rows.columns if name != "id" and not name.endswith(OVERRIDE)]
+        self.frame = rows.select([name for name in names if rows[name].null_count() < rows.height])
 
     def lines(self) -> list[str]:
         """Both sections. Ids are added until those that the reader makes up for the others are the table's."""
