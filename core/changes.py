@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
+from pathlib import Path
 from typing import Any
 
 from scenario import entities, series, shared
@@ -45,8 +46,8 @@ def table_changes(old: Table, new: Table, host: Host) -> list[Change]:
 
 
 def _texts(old: Table, new: Table) -> Iterator[Change]:
-    if old.title != new.title:
-        yield Change("title", "title", old.title, new.title)
+    if _title(old) != _title(new):
+        yield Change("title", "title", _title(old), _title(new))
     if old.time_model != new.time_model:
         yield Change("time_model", "time_model", old.time_model, new.time_model, apply=lambda t: replace(t, time_model=new.time_model))
     if old.presets != new.presets:
@@ -62,6 +63,11 @@ def _texts(old: Table, new: Table) -> Iterator[Change]:
         mine, theirs = (getattr(table.summary, part) for table in (old, new))
         if mine != theirs:
             yield Change("summary", f"summary {part}", _plain(mine), _plain(theirs))
+
+
+def _title(table: Table) -> str | None:
+    """The title that the table gives itself; one without is called after its file."""
+    return None if table.title == Path(table.file).stem else table.title
 
 
 def _plain(value: Any) -> str | None:

@@ -215,7 +215,7 @@ def _input(message: str, hint: str) -> TableError:
 
 def _refuse_workbook(table: str) -> None:
     if table.lower().endswith((".xlsx", ".xlsm", ".xls", ".ods", ".parquet")):
-        raise TableError(Problem("a table is a YAML or CSV file", "this version does not read workbooks back", file=table))
+        raise TableError(Problem("a table is a YAML file or a CSV file", "this version does not read workbooks back", file=table))
 
 
 def _tell_failures(loaded: Any, quiet: bool) -> None:

@@ -18,6 +18,7 @@ MOST = 1_000_000
 """Rows of a sheet."""
 HEAD = PatternFill("solid", fgColor="1F3864")
 RULE = Border(bottom=Side("thin", color="BFBFBF"))
+FACE, WIDEST = "Calibri", 70
 NUMBER, RELATIVE = "#,##0.00##;-#,##0.00##;0", "+0.0%;-0.0%;0.0%"
 
 
@@ -48,21 +49,22 @@ def _summary(book: Workbook, found: Diff) -> None:
     sheet = book.create_sheet("Summary")
     _page(sheet)
     sheet.column_dimensions["A"].width = 28
-    sheet.column_dimensions["B"].width = 90
+    sheet.column_dimensions["B"].width = WIDEST
     title = WriteOnlyCell(sheet, "What changed")
-    title.font = Font(size=16, bold=True, color="1F3864")
+    title.font = Font(name=FACE, size=16, bold=True, color="1F3864")
     sheet.append([title])
-    for name, value in (
+    facts: tuple[tuple[str, Any], ...] = (
         ("old", found.old), ("new", found.new), ("rows in both", found.matched), ("rows that appeared", len(found.appeared)),
         ("rows that went", len(found.gone)), ("inputs that changed", len(found.changes)), ("outputs that moved", len(found.movements)),
         ("how to read it", "Each input is changed alone in the old table; what that moves is its share. The rest is interaction. "
                            "Means are over the rows that moved; relative means against each row's old value."),
         *(("note", note) for note in found.notes),
-    ):  # fmt: skip
+    )  # fmt: skip
+    for number, (name, value) in enumerate(facts, 2):
         label = WriteOnlyCell(sheet, name)
-        label.font = Font(bold=True)
+        label.font = Font(name=FACE, bold=True)
         label.alignment = Alignment(vertical="top")
-        sheet.append([label, _cell(sheet, value, "l")])
+        _append(sheet, number, [label, _cell(sheet, value, "l")])
 
 
 def _sheet(book: Workbook, title: str, heads: Sequence[str], rows: Iterable[Sequence[Any]], sides: str) -> None:
@@ -71,19 +73,27 @@ def _sheet(book: Workbook, title: str, heads: Sequence[str], rows: Iterable[Sequ
     listed = list(rows)
     for index, head in enumerate(heads):
         longest = max([len(head), *(len(report.show(row[index])) for row in listed[:500])])
-        sheet.column_dimensions[get_column_letter(index + 1)].width = min(longest + 3, 70)
+        sheet.column_dimensions[get_column_letter(index + 1)].width = min(longest + 4, WIDEST)
     sheet.freeze_panes = "B2"
     sheet.print_title_rows = "1:1"
     sheet.auto_filter.ref = f"A1:{get_column_letter(len(heads))}{len(listed) + 1}"
     top = []
     for head, side in zip(heads, sides, strict=True):
         cell = WriteOnlyCell(sheet, head)
-        cell.font, cell.fill = Font(bold=True, color="FFFFFF"), HEAD
-        cell.alignment = Alignment(horizontal="left" if side == "l" else "right", vertical="center", wrap_text=True)
+        cell.font, cell.fill = Font(name=FACE, bold=True, color="FFFFFF"), HEAD
+        cell.alignment = Alignment(horizontal="left" if side == "l" else "right", vertical="center", indent=1)
         top.append(cell)
     sheet.append(top)
-    for row in listed:
-        sheet.append([_cell(sheet, value, side) for value, side in zip(row, sides, strict=True)])
+    for number, row in enumerate(listed, 2):
+        _append(sheet, number, [_cell(sheet, value, side) for value, side in zip(row, sides, strict=True)])
+
+
+def _append(sheet: Any, number: int, cells: list[Any]) -> None:
+    """A row as high as its longest text needs; programs do not see to that by themselves."""
+    longest = max(len(cell.value) if isinstance(cell.value, str) else 0 for cell in cells)
+    if longest > WIDEST - 5:
+        sheet.row_dimensions[number].height = 15 * min(longest // (WIDEST - 10) + 1, 27)
+    sheet.append(cells)
 
 
 def _page(sheet: Any) -> None:
@@ -103,6 +113,7 @@ def _cell(sheet: Any, value: Any, side: str) -> Any:
         if isinstance(value, int | float) and not isinstance(value, bool):
             whole = value == int(value) if abs(value) < 1e15 else False
             cell.number_format = RELATIVE if side == "p" else "#,##0" if whole else NUMBER if abs(value) >= 0.01 else "0.000E+00"
-    cell.border = RULE
-    cell.alignment = Alignment(horizontal="left" if side == "l" else "right", vertical="top", wrap_text=side == "l")
+    cell.font, cell.border = Font(name=FACE), RULE
+    long = isinstance(value, str) and len(value) > WIDEST - 5
+    cell.alignment = Alignment(horizontal="left" if side == "l" else "right", vertical="top", wrap_text=long, indent=1)
     return cell
