@@ -46,7 +46,7 @@ def table_changes(old: Table, new: Table, host: Host) -> list[Change]:
 
 
 def _texts(old: Table, new: Table) -> Iterator[Change]:
-    if _title(old) != _title(new):
+    if old.title != new.title and _title(old) != _title(new):
         yield Change("title", "title", _title(old), _title(new))
     if old.time_model != new.time_model:
         yield Change("time_model", "time_model", old.time_model, new.time_model, apply=lambda t: replace(t, time_model=new.time_model))

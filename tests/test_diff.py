@@ -314,6 +314,45 @@ def test_a_csv_on_either_side(tmp_path: Path) -> None:
     assert {change["kind"] for change in data["changes"]} == {"default"}
 
 
+def test_a_title_taken_from_the_file_is_none(tmp_path: Path) -> None:
+    """Two tables without a title are called after their files, which is no difference."""
+    old, new = write(tmp_path / "old.yaml", base(title=None)), write(tmp_path / "new.yaml", base(title=None))
+    assert CliRunner().invoke(main, ["diff", old, new]).exit_code == 0
+    named = write(tmp_path / "named.yaml", BASE)
+    assert "title" in CliRunner().invoke(main, ["diff", old, named]).output
+
+
+def test_an_edited_workbook(tmp_path: Path) -> None:
+    """A price and a batch edited in the workbook are the changes from its table; unedited it says the same as its table."""
+    run = CliRunner().invoke
+    table, book = write(tmp_path / "t.yaml", BASE), tmp_path / "t.xlsx"
+    assert run(main, ["run", table, "-q", "-o", str(book)]).exit_code == 0
+    assert run(main, ["diff", table, str(book)]).exit_code == 0
+    edited = openpyxl.load_workbook(book)
+    sheet = edited["Scenarios"]
+    place = {cell.value: cell for row in sheet.iter_rows() for cell in row if cell.value in ("id", "batch")}
+    sheet.cell(place["batch"].row + 2, place["batch"].column).value = 4
+    assert [cell for row in edited["GPUs"].iter_rows() for cell in row if cell.value == 2 and cell.data_type == "n"]
+    for row in edited["GPUs"].iter_rows():
+        names = [cell.value for cell in row]
+        if "usd_per_hour" in names:
+            column = names.index("usd_per_hour")
+        elif "h100-sxm" in names:
+            row[column].value = 3
+    edited.save(tmp_path / "edited.xlsx")
+    data = json.loads(run(main, ["diff", table, str(tmp_path / "edited.xlsx"), "--format", "json"]).stdout)
+    assert [(c["kind"], c["name"], c["old"], c["new"]) for c in data["changes"]] == [
+        ("row", "batch", 2.0, 4.0), ("price", "h100-sxm", 2.0, 3.0)]  # fmt: skip
+    price = next(item for item in data["outputs"] if item["column"] == "usd_per_million_tokens")
+    # row one +50 %; row two x1.5 / 2 = -25 %: half of it from its own batch (-50 %), +50 % from the price, -25 % together
+    assert price["relative"] == pytest.approx((0.5 - 0.25) / 2, rel=1e-9)
+    assert {share["label"]: pytest.approx(share["relative"], rel=1e-9) for share in price["shares"]} == {
+        "price h100-sxm": 0.5, "row batch": -0.25, "interaction": -0.125}  # fmt: skip
+    written = run(main, ["export-table", str(tmp_path / "edited.xlsx")]).stdout
+    assert "batch: 4" in written
+    assert "h100-sxm: 3 " in written
+
+
 def test_help_imports_nothing_heavy() -> None:
     """``scenario --help`` lists the commands without polars, openpyxl or yaml."""
     code = ("import sys\nfrom scenario.cli import main\ntry:\n    main(['--help'])\nexcept SystemExit:\n    pass\n"
