@@ -142,7 +142,8 @@ class _Reader:
         known = catalog.builtin()
         row = {"model": next(iter(known.models)), "gpu": next(iter(known.gpus)), "batch": 1, "context": 0, "method": next(iter(self.host.methods))}
         cells = {name: Node(value, 0, 0, path="rows") for name, value in row.items()}
-        with_row = Node({**root.value, "rows": Node([Node(cells, 0, 0)], 0, 0)}, 0, 0, keys=dict(root.keys))
+        parts = {key: node for key, node in root.value.items() if key != "summary"}  # which may start at rows that are not here
+        with_row = Node({**parts, "rows": Node([Node(cells, 0, 0)], 0, 0)}, 0, 0, keys=dict(root.keys))
         source = Source(f"{self.workbook.path}, sheet Source", "")
         return assemble(Reader(source, with_row, self.host, self.max_rows).table(), self.host)
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 import subprocess
 import sys
 from pathlib import Path
@@ -13,9 +14,10 @@ import pytest
 import yaml
 from click.testing import CliRunner
 
-from scenario import diff_report, host
+from scenario import api, diff_report, host
 from scenario.cli import main
 from scenario.diff import Diff, Movement, compare
+from scenario.export_table import to_yaml
 from scenario.table import load
 
 HOST = host.load(third_party=False)
@@ -351,6 +353,18 @@ def test_an_edited_workbook(tmp_path: Path) -> None:
     written = run(main, ["export-table", str(tmp_path / "edited.xlsx")]).stdout
     assert "batch: 4" in written
     assert "h100-sxm: 3 " in written
+
+
+@pytest.mark.parametrize("name", sorted(api.bundled()))
+def test_a_workbook_says_what_its_table_says(name: str, tmp_path: Path) -> None:
+    """Every bundled table written as a workbook and read back is the same table, also as YAML."""
+    table = api.load_table(name, HOST)
+    book = tmp_path / "t.xlsx"
+    assert CliRunner().invoke(main, ["run", name, "-q", "-o", str(book)]).exit_code == 0
+    again = api.load_table(book, HOST)
+    assert compare(table, again, HOST).equal
+    # the order of the inputs is the workbook's own
+    assert sorted(re.split(r"[\s,{}]+", to_yaml(again, HOST))) == sorted(re.split(r"[\s,{}]+", to_yaml(table, HOST)))
 
 
 def test_help_imports_nothing_heavy() -> None:
