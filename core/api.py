@@ -18,23 +18,25 @@ from scenario.host import Host
 
 def run(
     source: str | Path | Mapping[str, Any], plugins: Sequence[str] = (), *, max_rows: int = table.MAX_ROWS,
-    progress: Callable[[int, int], None] | None = None, host: Host | None = None,
+    progress: Callable[[int, int], None] | None = None, host: Host | None = None, overrides: str = "refuse",
 ) -> result.Result:  # fmt: skip
-    """Compute a table: a path to YAML or CSV, the name of a bundled table, or a mapping of the same keys.
+    """Compute a table: a path to YAML, CSV or a workbook, the name of a bundled table, or a mapping of the same keys.
 
     ``plugins`` are what ``-p`` takes: files, modules, ``no:name``. ``progress`` is called with rows done and
-    rows in all. Raises :class:`scenario.ScenarioError` with all problems of the table.
+    rows in all. ``overrides`` says what becomes of values typed over a workbook's formulas: ``refuse``, ``keep`` or
+    ``ignore``. Raises :class:`scenario.ScenarioError` with all problems of the table.
     """
-    book, loaded = check(source, plugins, max_rows=max_rows, host=host)
+    book, loaded = check(source, plugins, max_rows=max_rows, host=host, overrides=overrides)
     return result.evaluate(book, loaded, progress)
 
 
 def check(
-    source: str | Path | Mapping[str, Any], plugins: Sequence[str] = (), *, max_rows: int = table.MAX_ROWS, host: Host | None = None
-) -> tuple[Book, Host]:
+    source: str | Path | Mapping[str, Any], plugins: Sequence[str] = (), *, max_rows: int = table.MAX_ROWS, host: Host | None = None,
+    overrides: str = "refuse",
+) -> tuple[Book, Host]:  # fmt: skip
     """Read and check a table without computing it."""
     loaded = host or plugin_host.load(plugins)
-    return assemble(load_table(source, loaded, max_rows=max_rows), loaded), loaded
+    return assemble(load_table(source, loaded, max_rows=max_rows, overrides=overrides), loaded), loaded
 
 
 def load_table(

@@ -397,8 +397,19 @@ class _Assembler:
             inner = self.check_arms(name, tree, text, known)
             return self.first_of(given, inner)
         node = self.check_arms(name, tree, text, known)
+        self.series(node, text)
         override = f"{name}_override"
         return self.first_of(override, node) if override in self.fields else node
+
+    def series(self, node: Node, text: str) -> None:
+        """Refuse a curve or a profile that a formula names and the table does not have."""
+        for item in expr.walk(node):
+            if isinstance(item, Call) and item.function in ("curve", "at") and isinstance(item.args[0], expr.Text):
+                known = self.table.vectors.curves if item.function == "curve" else self.table.vectors.profiles
+                asked, kind = item.args[0].value, "curve" if item.function == "curve" else "acceptance profile"
+                if asked not in known:
+                    hint = nearest(asked, known) or f"name one under {'curves' if kind == 'curve' else 'profiles'}:"
+                    raise FormulaError(expr.problem(text, item.args[0].span, f"unknown {kind} '{asked}'", hint))
 
     def first_of(self, typed: str, inner: Node) -> Node:
         """The value of an input column where it has one, else the formula."""

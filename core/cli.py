@@ -108,10 +108,13 @@ def main() -> None:
 @click.option("-o", "--output", metavar="FILE", help="Where to write: .xlsx .csv .parquet .md; - is stdout.")
 @click.option("--format", "format_", metavar="NAME", help="The format, whatever the file ending says.")
 @click.option("--max-rows", type=click.IntRange(1), default=None, help="Allow a table of more rows than 5,000,000.")
+@click.option("--keep-overrides", is_flag=True, help="Keep values typed over a workbook's formulas, as visible overrides.")
 @PLUGINS
 @QUIET
-def run(table: str, output: str | None, format_: str | None, max_rows: int | None, plugins: tuple[str, ...], quiet: bool) -> None:
-    """Compute TABLE, a YAML or CSV file or the name of a bundled table, and write it."""
+def run(
+    table: str, output: str | None, format_: str | None, max_rows: int | None, keep_overrides: bool, plugins: tuple[str, ...], quiet: bool
+) -> None:
+    """Compute TABLE and write it: a YAML or CSV file, a workbook that comes back, or the name of a bundled table."""
     from scenario import api, files, host, result
     from scenario import table as tables
 
@@ -131,7 +134,8 @@ def run(table: str, output: str | None, format_: str | None, max_rows: int | Non
         parent = Path(output).parent
         if not parent.is_dir():
             raise OutputError(Problem(f"cannot be written: the folder {parent} does not exist", file=output))
-    book, loaded = api.check(table, max_rows=max_rows or tables.MAX_ROWS, host=loaded)
+    overrides = "keep" if keep_overrides else "refuse"
+    book, loaded = api.check(table, max_rows=max_rows or tables.MAX_ROWS, host=loaded, overrides=overrides)
     if exporter is not None and book.where is None:
         files.check_size(exporter, book.table.rows.height)
     _tell_failures(loaded, quiet)
@@ -160,10 +164,13 @@ def run(table: str, output: str | None, format_: str | None, max_rows: int | Non
 @PLUGINS
 @QUIET
 def check(table: str, plugins: tuple[str, ...], quiet: bool) -> None:
-    """Read and check TABLE without computing it."""
+    """Read and check TABLE without computing it; of a workbook, recompute every cell and list what it shows otherwise."""
     from scenario import api
 
     _refuse_workbook(table)
+    if table.lower().endswith((".xlsx", ".xlsm")):
+        _check_workbook(table, plugins, quiet)
+        return
     book, loaded = api.check(table, plugins)
     _tell_failures(loaded, quiet)
     _tell_notes(book.table, quiet)
@@ -214,8 +221,23 @@ def _input(message: str, hint: str) -> TableError:
 
 
 def _refuse_workbook(table: str) -> None:
-    if table.lower().endswith((".xlsx", ".xlsm", ".xls", ".ods", ".parquet")):
-        raise TableError(Problem("a table is a YAML file or a CSV file", "this version does not read workbooks back", file=table))
+    if table.lower().endswith((".xls", ".ods", ".parquet")):
+        raise TableError(Problem("a table is a YAML file, a CSV file or an .xlsx workbook", "save it as .xlsx", file=table))
+
+
+def _check_workbook(table: str, plugins: tuple[str, ...], quiet: bool) -> None:
+    """Exit code 1 when a cell shows something else than the engine computes."""
+    from scenario import host, terminal, xlsx_check
+
+    loaded = host.load(plugins)
+    _tell_failures(loaded, quiet)
+    found = xlsx_check.check(table, loaded)
+    if not quiet:
+        for note in found.notes:
+            click.echo(f"{table}: {note}", err=True)
+        terminal.print_check(table, found)
+    if found.differences:
+        click.get_current_context().exit(1)
 
 
 def _tell_failures(loaded: Any, quiet: bool) -> None:

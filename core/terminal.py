@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import textwrap
+from collections import Counter
 from collections.abc import Iterable, Sequence
 
 import polars as pl
@@ -18,6 +19,7 @@ from scenario.expr import UNLIMITED
 from scenario.host import Host
 from scenario.result import Result
 from scenario.spec import Parameter
+from scenario.xlsx_check import Checked, shown_as
 
 MAX_SHOWN = 40
 FIRST = ("model", "gpu", "batch", "context", "method")
@@ -130,6 +132,23 @@ def cell(item: Field, value: object) -> str:
     if value == int(value) and abs(value) < 1e9:
         return f"{int(value):,}"
     return f"{value:,.0f}" if abs(value) >= 1000 else f"{value:.3g}" if abs(value) < 1 else f"{value:.2f}"
+
+
+def print_check(file: str, found: Checked) -> None:
+    """What a workbook shows otherwise than the engine computes, by cell and cause."""
+    console = screen()
+    if not found.differences:
+        console.print(f"{file}: good: {found.cells:,} cells of {found.rows:,} rows show what the engine computes")
+        return
+    shown = found.differences[:MAX_SHOWN]
+    rows = [(d.place, d.column, shown_as(d.shows), shown_as(d.engine), d.cause) for d in shown]
+    _table(("cell", "column", "shows", "engine", "cause"), rows, right=(2, 3))
+    if len(found.differences) > MAX_SHOWN:
+        console.print(f"and {len(found.differences) - MAX_SHOWN:,} more")
+    causes = Counter(d.cause for d in found.differences)
+    console.print(f"{file}: {len(found.differences):,} of {found.cells:,} cells differ")
+    for cause, count in causes.most_common(5):
+        console.print(f"  {count:,}: {cause}")
 
 
 def print_list(what: str, host: Host) -> None:
