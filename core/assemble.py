@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from dataclasses import replace
 
 from scenario import contract, entities, expr, facts, graph, shared, stacks
-from scenario.book import Book, EntityTable, Field, Lookup, Scalar, entity_inputs, entity_rows, time_model_rows
+from scenario.book import Book, EntityTable, Field, Lookup, Scalar, Value, entity_inputs, entity_rows, time_model_rows
 from scenario.contract import parameter_facts
 from scenario.errors import FormulaError, Problem, nearest
 from scenario.expr import Blank, Call, Name, Node
@@ -53,7 +53,6 @@ class _Assembler:
         tables = self.entity_tables()
         self.tables = tables
         self.core_inputs()
-        pending: dict[str, tuple[Column, Node | Mapping[str, Node]]] = {}
         own = self.own_columns()
         self.functions["forward_ms"] = self.time_function()
         self.input_fields()
@@ -134,7 +133,7 @@ class _Assembler:
         in_order = sorted(columns, key=lambda item: list(entities.MODEL_COLUMNS).index(item.name))
         numbers = entity_inputs({NUMBER[s]: Parameter(1, 1, len(m) + 1, kind="integer") for s, m in self.slot_methods.items()},
                                 NUMBER.values())  # fmt: skip
-        methods = []
+        methods: list[Mapping[str, Value]] = []
         for stack in self.stacks:
             parts = [self.host.methods[part] for part in dict.fromkeys((stack.quantization, stack.drafting)) if part]
             parts = parts or [self.host.methods[stack.name]]
@@ -292,8 +291,7 @@ class _Assembler:
         extra = [(n, c.column, None) for n, c in self.host.columns.items()]
         for name, column, place in [*extra, *((n, c, node) for n, (c, node) in self.table.columns.items())]:
             if name in taken or self.find_lookup(name):
-                key = self.table.source.problem(place, f"'{name}' is the name of a shared column or input; choose another")
-                self.problems.append(key)
+                self.problems.append(self.table.source.problem(place, f"'{name}' is the name of a shared column or input; choose another"))
                 continue
             pending[name] = (column, self.tree(column.formula))
         return pending

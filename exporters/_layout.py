@@ -65,7 +65,7 @@ class Layout:
     def entity_letter(self, table: EntityTable, name: str) -> str:
         """The column of a catalog sheet in which a field stands: name, title, inputs, computed, sources."""
         order = ["name", "title", *(f.name for f in table.inputs), *(f.name for f in table.columns)]
-        return get_column_letter(order.index(name) + 1)
+        return str(get_column_letter(order.index(name) + 1))
 
     def entity_span(self, table: EntityTable, name: str) -> str:
         """The absolute range of a catalog column, spare rows included."""

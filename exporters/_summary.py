@@ -6,7 +6,7 @@ from typing import Any
 
 import polars as pl
 from openpyxl.formatting.rule import FormulaRule
-from openpyxl.styles import Font
+from openpyxl.styles import Alignment, Font
 from openpyxl.utils import get_column_letter
 from openpyxl.workbook import Workbook
 from openpyxl.worksheet.datavalidation import DataValidation
@@ -53,7 +53,7 @@ def summary(result: Result, layout: Layout, workbook: Workbook, frame: pl.DataFr
         letter = get_column_letter(column)
         sheet.put(top, column, value, "scn.input", _style.number_format(book.fields[across]))
         sheet.sheet.cell(top, column).font = Font(name="Calibri", size=10, bold=True, color=_style.BLUE)
-        sheet.sheet.cell(top, column).alignment = _style.Alignment(horizontal="right")
+        sheet.sheet.cell(top, column).alignment = Alignment(horizontal="right")
         key = '&"|"&'.join(f"{letter}${top}" if name == across else f"$C${4 + list(chosen).index(name)}" for name in layout.key)
         shows = keys.get("|".join(as_key(value if name == across else chosen[name]) for name in layout.key))
         sheet.formula(top + 1, column, f'IFERROR(MATCH({key},{layout.span("summary_key")},0),"")', shows, "scn.meta", "0")
@@ -65,7 +65,7 @@ def summary(result: Result, layout: Layout, workbook: Workbook, frame: pl.DataFr
             text = f'IF({cell}="",{blank},{cell})' if blank else cell
             text = f'IF({letter}${top + 1}="","{NO_ROW}",{text})'
             sheet.formula(row, column, text, _value(frame, metric, shows), "scn.calc", _style.number_format(item))
-            sheet.sheet.cell(row, column).alignment = _style.Alignment(horizontal="right")
+            sheet.sheet.cell(row, column).alignment = Alignment(horizontal="right")
     for row, metric in enumerate(book.summary_rows, top + 2):
         item = book.fields[metric]
         label = sheet.put(row, 1, item.title or metric.replace("_", " "), "scn.label")
