@@ -4,17 +4,19 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 
+from rich.box import SIMPLE_HEAD
 from rich.console import Console
 from rich.table import Table
 from rich.text import Text
 
 from scenario import diff_report as report
 from scenario.diff import Diff
+from scenario.terminal import screen
 
 
 def print_diff(found: Diff, own: Iterable[str]) -> None:
     """What changed, what came and went, and the outputs that people ask for first; ``own`` are the table's columns."""
-    console = Console()
+    console = screen()
     console.print(Text(report.headline(found), style="bold"))
     if found.changes:
         rows = [(label, report.exact(old), report.exact(new), "" if rows is None else f"{rows:,}")
@@ -29,8 +31,11 @@ def print_diff(found: Diff, own: Iterable[str]) -> None:
     shown = [movement for movement in found.movements if movement.column in wanted] or found.movements[:10]
     numbers = [movement for movement in shown if movement.numbers]
     if numbers:
-        heads = ("output", "rows", "old", "new", "change", "relative", "range", "moved by")
-        _table(console, heads, [(*report.output_row(m), report.causes(m)) for m in numbers], range(1, 6))
+        heads = ("output", "rows", "old", "new", "change", "relative", "range")
+        _table(console, heads, [report.output_row(m) for m in numbers], range(1, 6))
+        console.print("moved by", style="bold")
+        for movement in numbers:
+            console.print(Text(f"  {movement.column}: {report.causes(movement)}"))
         console.print("means over the rows that moved, relative to each row's old value; each input changed alone", style="dim")
     turned = [movement for movement in shown if movement.turned]
     if turned:
@@ -54,7 +59,7 @@ def _more(console: Console, number: int) -> None:
 
 
 def _table(console: Console, heads: Sequence[str], rows: Iterable[Sequence[str]], right: Sequence[int] = ()) -> None:
-    table = Table(header_style="bold")
+    table = Table(header_style="bold", box=SIMPLE_HEAD, pad_edge=False)
     for index, head in enumerate(heads):
         table.add_column(Text(head), justify="right" if index in right else "left", overflow="fold")
     for row in rows:

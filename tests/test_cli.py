@@ -46,7 +46,7 @@ def shell(command: str, **env: str) -> subprocess.CompletedProcess[str]:
     ("run nowhere.yaml", 2, "nowhere.yaml: there is no such file"),
     ("check nowhere.yaml", 2, "there is no such file"),
     ("run .", 2, "this is a folder"),
-    ("run costs.xlsx", 2, "a table is a YAML file"),
+    ("run costs.xlsx", 2, "cannot be read: No such file or directory"), ("run costs.ods", 2, "an .xlsx workbook"),
     ("run t.yaml -o t.yaml --format csv", 2, "the output would replace the table itself"),
     ("run t.yaml -o ./../x/../t.csv", 1, "does not exist"),
     ("run t.yaml -o nowhere/x.csv", 1, "the folder nowhere does not exist"),
