@@ -140,7 +140,7 @@ def formulas(layout: Layout, workbook: Workbook) -> Sheet:
     for column in layout.columns.values():
         item = column.item
         text = "" if item is None or not column.formula else item.text
-        values = ["Scenarios", column.name, column.band.lower(), item.unit if item else "", text,
+        values = ["Scenarios", column.name, column.band.lower() if column.formula else "input", item.unit if item else "", text,
                   "=" + column.formula.replace(ROW, str(FIRST)) if column.formula else "", _style.number_format(item) if item else "General",
                   (item.doc if item else column.doc), item.source if item else ""]  # fmt: skip
         row = _formula_row(sheet, row, values)
@@ -194,11 +194,12 @@ def checks(result: Result, layout: Layout, workbook: Workbook) -> Sheet:
 
 def _checks(result: Result, layout: Layout) -> list[tuple[str, str, str]]:
     columns = list(layout.columns.values())
-    computed = [column for column in columns if column.formula]
-    block = f"Scenarios!${computed[0].letter}${FIRST}:${computed[-1].letter}${layout.last}"
+    blocks = [f"Scenarios!${first}${FIRST}:${last}${layout.last}" for first, last in layout.computed_runs]
+    errors = "+".join(f"SUMPRODUCT(--ISERROR({block}))" for block in blocks)
+    typed = "+".join(f"SUMPRODUCT(--NOT(_xlfn.ISFORMULA({block})))" for block in blocks)
     found = [
-        ("Scenarios: cells with an error", f"SUMPRODUCT(--ISERROR({block}))", "Look for a model, GPU, method or format that is not on its sheet, or text in a number."),
-        ("Scenarios: values typed over a formula", f"SUMPRODUCT(--NOT(_xlfn.ISFORMULA({block})))", "Painted red. Copy the formula from a neighbouring row to undo."),
+        ("Scenarios: cells with an error", errors, "Look for a model, GPU, method or format that is not on its sheet, or text in a number."),
+        ("Scenarios: values typed over a formula", typed, "Painted red. Copy the formula from a neighbouring row to undo."),
         ("Scenarios: rows without an id", f"COUNTBLANK({layout.span('id')})", "Give every row an id."),
     ]  # fmt: skip
     if result.full.height <= QUADRATIC:
@@ -206,7 +207,7 @@ def _checks(result: Result, layout: Layout) -> list[tuple[str, str, str]]:
         found.append(("Scenarios: ids that stand twice", f'SUMPRODUCT(({ids}<>"")*(COUNTIF({ids},{ids})>1))', "An id names one row."))
     for column in columns:
         item = column.item
-        if column.band != "INPUT" or item is None or column.name == "id":
+        if column.formula or item is None or column.name == "id":
             continue
         span = layout.span(column.name)
         if not item.facts.blank:

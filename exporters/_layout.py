@@ -32,7 +32,7 @@ POSITIONS = 16
 class Column:
     """One column of the Scenarios sheet.
 
-    ``band`` is INPUT, RESULT, APPLIED (what applies to the row), LOOKUP or CALC; ``formula`` the template with the
+    ``band`` is INPUT, RESULT, MORE INPUT (inputs that no row gives yet), APPLIED (what applies to the row), LOOKUP or CALC; ``formula`` the template with the
     row number left open, empty for an input. ``item`` is None for a helper column that only the workbook has.
     """
 
@@ -56,6 +56,17 @@ class Layout:
     @property
     def last(self) -> int:
         return FIRST + max(self.rows, 1) - 1
+
+    @property
+    def computed_runs(self) -> list[tuple[str, str]]:
+        """The letters of the first and last column of each unbroken run of computed columns."""
+        runs: list[tuple[str, str]] = []
+        fresh = True
+        for column in self.columns.values():
+            if column.formula:
+                runs = [*runs, (column.letter, column.letter)] if fresh else [*runs[:-1], (runs[-1][0], column.letter)]
+            fresh = not column.formula
+        return runs
 
     def span(self, name: str) -> str:
         """The absolute range of a column of Scenarios, with its sheet."""
@@ -112,8 +123,12 @@ def lay_out(book: Book, rows: int, key: tuple[str, ...]) -> Layout:
     done = {item.name for item in (*inputs, *applied, *lookups, *results)}
     calcs = [item for item in fields if item.name not in done]
     keys = list(dict.fromkeys((item.lookup.table, item.lookup.key) for item in lookups if item.lookup))
-    plan: list[tuple[str, str, Field | None, str]] = [(item.name, "INPUT", item, "") for item in inputs]
+    given = {name for name in book.table.rows.columns if book.table.rows[name].null_count() < book.table.rows.height}
+    # Inputs that no row gives stand behind the results, so that what is used and what comes of it meet the eye together.
+    used = [item for item in inputs if item.name.removesuffix("_given") in given or not item.facts.blank]
+    plan: list[tuple[str, str, Field | None, str]] = [(item.name, "INPUT", item, "") for item in used]
     plan += [(item.name, "RESULT", item, "") for item in results]
+    plan += [(item.name, "MORE INPUT", item, "") for item in inputs if item not in used]
     # From here on a column stands right of what it reads, so far as that goes: catalog entries that the row names,
     # then what applies to it, then the entries that this in turn names.
     first = [item for item in applied if item.name in CORE]

@@ -25,12 +25,12 @@ def scenarios(result: Result, layout: Layout, workbook: Workbook, added: dict[st
     recipe, sizes = [], []
     for index, column in enumerate(columns, 1):
         item = column.item
-        sheet.put(2, index, column.band if index == 1 or columns[index - 2].band != column.band else None, f"scn.band.{column.band.lower()}")
+        sheet.put(2, index, column.band if index == 1 or columns[index - 2].band != column.band else None, f"scn.band.{column.band.lower().replace(' ', '')}")
         sheet.put(3, index, item.unit if item else "", "scn.meta")
         sheet.put(4, index, _text(layout, column), "scn.meta")
         head = sheet.put(5, index, column.name, "scn.head")
         head.comment = _comment(column)
-        style = {"INPUT": "scn.input", "LOOKUP": "scn.link"}.get(column.band, "scn.calc")
+        style = {"INPUT": "scn.input", "MORE INPUT": "scn.input", "LOOKUP": "scn.link"}.get(column.band, "scn.calc")
         dummy = sheet.put(FIRST, index, None, style, _style.number_format(item) if item else "General")
         kind = item.facts.type if item else "text" if column.name == "summary_key" else "number"
         recipe.append(ColumnXml(column.name, column.letter, dummy.style_id, column.formula, kind))
@@ -54,7 +54,7 @@ def scenarios(result: Result, layout: Layout, workbook: Workbook, added: dict[st
     formulas = {i: column.formula.replace(ROW, str(FIRST)) for i, column in enumerate(columns) if column.formula}
     add_table(sheet, "T_scenarios", [*(column.name for column in columns), *added], layout.last, formulas)
     for column in columns:
-        if column.band in ("APPLIED", "LOOKUP", "CALC"):  # the working can be folded away
+        if column.band in ("MORE INPUT", "APPLIED", "LOOKUP", "CALC"):  # the working can be folded away
             sheet.sheet.column_dimensions[column.letter].outlineLevel = 1
     sheet.sheet.sheet_properties.outlinePr.summaryRight = False
     _style.page(sheet.sheet, rows="2:5", columns="A:A")
@@ -113,7 +113,7 @@ def _comment(column: Column) -> Comment:
 
 def _validations(sheet: Sheet, layout: Layout) -> None:
     for column in layout.columns.values():
-        if column.band != "INPUT" or column.item is None:
+        if column.formula or column.item is None:
             continue
         parameter = column.item.parameter
         kind = parameter.kind if parameter else "text"
@@ -125,10 +125,10 @@ def _validations(sheet: Sheet, layout: Layout) -> None:
 
 
 def _paint(sheet: Sheet, layout: Layout, columns: list[Column]) -> None:
-    computed = [column for column in columns if column.formula]
-    area = f"{computed[0].letter}{FIRST}:{computed[-1].letter}{layout.last}"
-    over = FormulaRule(formula=[f"NOT(_xlfn.ISFORMULA({computed[0].letter}{FIRST}))"], fill=_style._solid(_style.RED_FILL), font=Font(bold=True))
-    sheet.sheet.conditional_formatting.add(area, over)
+    for first, last in layout.computed_runs:
+        area = f"{first}{FIRST}:{last}{layout.last}"
+        over = FormulaRule(formula=[f"NOT(_xlfn.ISFORMULA({first}{FIRST}))"], fill=_style._solid(_style.RED_FILL), font=Font(bold=True))
+        sheet.sheet.conditional_formatting.add(area, over)
     fits = layout.columns["fits"].letter
     whole = f"A{FIRST}:{columns[-1].letter}{layout.last}"
     sheet.sheet.conditional_formatting.add(whole, FormulaRule(formula=[f"${fits}{FIRST}=FALSE"], font=Font(color="9AA1AB", italic=True)))

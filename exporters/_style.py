@@ -17,7 +17,7 @@ from scenario import UNLIMITED, Field
 
 BLUE, GREEN, BLACK, GREY, NAVY = "0000C8", "006100", "000000", "6B7280", "1F3864"
 PALE_YELLOW, PALE_GREEN, PALE_GREY, RED_FILL, AMBER = "FFF9D6", "EAF4E4", "F2F4F7", "F8CBAD", "FFE699"
-BANDS = {"INPUT": PALE_YELLOW, "RESULT": "D9E7F5", "APPLIED": "E4ECF7", "LOOKUP": PALE_GREEN, "CALC": PALE_GREY}
+BANDS = {"INPUT": PALE_YELLOW, "RESULT": "D9E7F5", "MORE INPUT": PALE_YELLOW, "APPLIED": "E4ECF7", "LOOKUP": PALE_GREEN, "CALC": PALE_GREY}
 TABS = {
     "README": NAVY, "Summary": "2E75B6", "Charts": "2E75B6", "Scenarios": "548235", "Formulas": "7F7F7F", "Checks": "C00000",
 }  # fmt: skip
@@ -41,10 +41,10 @@ def add_styles(book: Workbook) -> None:
         NamedStyle("scn.subtitle", font=Font(**base, italic=True, color=GREY)),
         NamedStyle("scn.heading", font=Font(name="Calibri", size=12, bold=True, color=NAVY)),
         NamedStyle("scn.text", font=Font(**base), alignment=Alignment(vertical="top", wrap_text=True)),
-        NamedStyle("scn.label", font=Font(**base, bold=True), alignment=Alignment(vertical="top")),
+        NamedStyle("scn.label", font=Font(**base, bold=True), alignment=Alignment(vertical="center")),
         NamedStyle("scn.head", font=Font(**base, bold=True, color="FFFFFF"), fill=_solid(NAVY),
                    alignment=Alignment(vertical="center", wrap_text=True), border=Border(bottom=_THIN)),
-        NamedStyle("scn.meta", font=Font(name="Calibri", size=8, italic=True, color=GREY)),
+        NamedStyle("scn.meta", font=Font(name="Calibri", size=8, italic=True, color=GREY), alignment=Alignment(vertical="center")),
         NamedStyle("scn.input", font=Font(**base, color=BLUE), fill=_solid(PALE_YELLOW), border=grid,
                    protection=Protection(locked=False)),
         NamedStyle("scn.link", font=Font(**base, color=GREEN), border=grid),
@@ -54,7 +54,7 @@ def add_styles(book: Workbook) -> None:
     ]  # fmt: skip
     for band, color in BANDS.items():
         font = Font(name="Calibri", size=9, bold=True, color=GREY)
-        styles.append(NamedStyle(f"scn.band.{band.lower()}", font=font, fill=_solid(color)))
+        styles.append(NamedStyle(f"scn.band.{band.lower().replace(' ', '')}", font=font, fill=_solid(color)))
     for style in styles:
         book.add_named_style(style)
 
@@ -67,6 +67,26 @@ FORMATS = {
     "parameters": _BIG.format("B"), "FLOP": _BIG.format("G"), "bytes": "#,##0", "sequences": "#,##0", "GPUs": "#,##0",
 }  # fmt: skip
 """Number formats by unit: what is shown is rounded by the format, never by a formula."""
+
+
+LABELS = {
+    "tpot_ms": "TPOT", "usd_per_million_tokens": "$ per 1M tokens", "usd_per_hour": "$ per GPU-hour", "kv_gb": "KV cache", "mfu": "MFU", "mbu": "MBU",
+    "gpu": "GPU", "gpus": "GPUs", "kv": "KV cache format", "weights": "weight format", "params": "parameters", "active_params": "active parameters",
+    "gemm_params": "parameters in arithmetic", "tokens_per_s": "tokens/s", "tokens_per_s_per_gpu": "tokens/s per GPU", "kv_bytes_per_token": "KV cache per token",
+    "weight_gb": "weights", "max_batch": "largest batch", "achieved_mfu": "MFU reached", "step_ms": "decode step", "verify_ms": "verify pass",
+}  # fmt: skip
+"""What people call columns whose names are short for something."""
+
+
+def label(item: Field) -> str:
+    """A column's name for people: its title, else its name without the unit that stands beside it."""
+    if item.title or item.name in LABELS:
+        return item.title or LABELS[item.name]
+    name = item.name
+    for suffix, unit in (("_ms", "ms"), ("_gb", "GB"), ("_tb_s", "TB/s"), ("_us", "us"), ("_tokens", "tokens"), ("_rows", "rows")):
+        if item.unit == unit:
+            name = name.removesuffix(suffix)
+    return name.replace("_", " ").replace("usd", "$")
 
 
 def number_format(item: Field) -> str:
@@ -113,7 +133,7 @@ def page(sheet: Worksheet, *, rows: str = "", columns: str = "", landscape: bool
     sheet.page_setup.paperSize = sheet.PAPERSIZE_A4
     sheet.page_setup.fitToWidth, sheet.page_setup.fitToHeight = 1, 0
     sheet.page_margins.left = sheet.page_margins.right = 0.4
-    sheet.page_margins.top = sheet.page_margins.bottom = 0.6
+    sheet.page_margins.top, sheet.page_margins.bottom, sheet.page_margins.footer = 0.6, 0.8, 0.4
     sheet.oddFooter.left.text, sheet.oddFooter.center.text, sheet.oddFooter.right.text = "&F", "&A", "page &P of &N"
     if rows:
         sheet.print_title_rows = rows

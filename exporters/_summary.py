@@ -41,7 +41,7 @@ def summary(result: Result, layout: Layout, workbook: Workbook, frame: pl.DataFr
     sheet.put(2, 1, f"One column per {across}. The blue cells are drop-downs: choose what to show.", "scn.subtitle")
     for row, (name, value) in enumerate(chosen.items(), 4):
         item = book.fields[name]
-        sheet.put(row, 1, name, "scn.label")
+        sheet.put(row, 1, _style.label(item), "scn.label")
         sheet.put(row, 2, item.unit, "scn.meta")
         sheet.put(row, 3, value, "scn.input", _style.number_format(item))
     top = 4 + len(chosen) + (1 if chosen else 0)
@@ -68,8 +68,7 @@ def summary(result: Result, layout: Layout, workbook: Workbook, frame: pl.DataFr
             sheet.sheet.cell(row, column).alignment = Alignment(horizontal="right")
     for row, metric in enumerate(book.summary_rows, top + 2):
         item = book.fields[metric]
-        label = sheet.put(row, 1, item.title or metric.replace("_", " "), "scn.label")
-        label.comment = None
+        sheet.put(row, 1, _style.label(item), "scn.label")
         sheet.put(row, 2, item.unit, "scn.meta")
     last_row = top + 1 + len(book.summary_rows)
     last = get_column_letter(2 + max(len(values), 1))
@@ -80,7 +79,8 @@ def summary(result: Result, layout: Layout, workbook: Workbook, frame: pl.DataFr
     _drop_downs(sheet, layout, chosen, frame, across, top, len(values), workbook)
     longest = max((len(as_key(value)) for value in values), default=10)
     status = max((len(str(value)) for value in frame["status"].unique().to_list()), default=8) if "status" in book.summary_rows else 8
-    widths(sheet, [30.0, 13.0, *[min(max(longest + 3.0, 14.0, status * 0.95 + 2), 30.0)] * max(len(values), 1)])
+    labels = max((len(_style.label(book.fields[name])) for name in (*book.summary_rows, *chosen)), default=10)
+    widths(sheet, [max(18.0, labels * 1.15 + 2), 13.0, *[min(max(longest + 3.0, 14.0, status * 0.95 + 2), 30.0)] * max(len(values), 1)])
     sheet.sheet.freeze_panes = f"C{top + 2}"
     _style.page(sheet.sheet)
     return sheet
