@@ -123,6 +123,8 @@ def _entries(
         if not NAME.match(name):
             source.say(key, f"'{name}' is not a good name for a {what}", "letters, digits and . _ -")
             continue
+        if same_but_case(source, key, name, found, what):
+            continue
         built = _entry(base.get(name), source, key, name, entry, what, fields, notes, origin)
         if built:
             found[name] = built
@@ -169,6 +171,15 @@ def _entry(
         str(said.get("date") or (old.date if old and "source" not in said else "")),
         not said.get("unverified", False) and (old is None or old.verified), origin, notes_said,
     )  # fmt: skip
+
+
+def same_but_case(source: Source, key: Node, name: str, known: Mapping[str, Any], what: str) -> bool:
+    """Note a name that differs from a known one by case only: a spreadsheet would take one for the other."""
+    other = next((other for other in known if other.lower() == name.lower() and other != name), None) if name not in known else None
+    if other is not None:
+        source.say(key, f"{what} '{name}' differs from '{other}' by capital letters only, and spreadsheets take no notice of those",
+                   f"write '{other}' to change that one, or choose another name")  # fmt: skip
+    return other is not None
 
 
 _PARTS = (("kv_heads", "heads"), ("moe_layers", "layers"), ("window_layers", "layers"), ("experts_per_token", "experts"))

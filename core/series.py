@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 
 from scenario import vectors
-from scenario.catalog import NAME, mapping
+from scenario.catalog import NAME, mapping, same_but_case
 from scenario.yamltree import Node, Source
 
 
@@ -47,12 +47,12 @@ def _is_number(value: object) -> bool:
 
 
 def _named(source: Source, node: Node | None, what: str) -> Mapping[str, Node]:
-    found = {}
+    found: dict[str, Node] = {}
     for name, entry in mapping(source, node, f"{what}s").items():
         if not NAME.match(name) or rates_of(name) is not None:
             key = node.keys.get(name, entry) if node else entry
             source.say(key, f"'{name}' is not a good name for a {what}", "a letter, then letters, digits and . _ -")
-        else:
+        elif not same_but_case(source, node.keys.get(name, entry) if node else entry, name, found, what):
             found[name] = entry
     return found
 

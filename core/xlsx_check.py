@@ -134,6 +134,8 @@ def _cause(
 
 
 def _typed(item: Typed) -> str:
+    if item.broken:
+        return "the formula refers to what was deleted"
     return "a value is typed over the formula" if item.formula is None else "the formula was changed"
 
 

@@ -7,7 +7,7 @@ exporter turns back into the addresses of the new file. What cannot be told that
 from __future__ import annotations
 
 import re
-from collections.abc import Callable
+from collections.abc import Callable, Collection
 from dataclasses import dataclass, field
 
 from scenario.xlsx_cells import Cell, letter, rows
@@ -15,19 +15,26 @@ from scenario.xlsx_zip import SheetPart, Workbook
 
 OPEN, CLOSE, BETWEEN = "\x01", "\x02", "\x03"
 MAX_CELLS = 200_000
-"""Cells of one added sheet that are carried over."""
+"""Cells of all added sheets together that are carried over."""
+MAX_FORMULA = 8_000
+"""Characters of a formula; a spreadsheet allows 8,192."""
 
 Mark = tuple[str, str, str]
 """Sheet, column name, and row: a scenario's number, a catalog entry's or an assumption's name, or ``#n`` for a fixed row."""
 
 _REFERENCE = re.compile(
     r"""(?P<text>"(?:[^"]|"")*")
-      | (?P<sheet>(?:'(?:[^']|'')+'|[A-Za-z_\u0080-\uffff][\w.]*)!)?
-        (?P<first>\$?[A-Za-z]{1,3}\$?[0-9]+)(?::(?P<second>\$?[A-Za-z]{1,3}\$?[0-9]+))?(?![\w(!.])""",
+      | (?P<structured>[A-Za-z_\u0080-\U0010ffff\\][\w.\\]*\[(?:[^\[\]]|\[[^\[\]]*\])*\])
+      | (?P<sheet>(?:'(?:[^']|'')+'|[A-Za-z_\u0080-\U0010ffff][\w.\u0080-\U0010ffff]*)!)?
+        (?:(?P<first>\$?[A-Za-z]{1,3}\$?[0-9]+)(?::(?P<second>\$?[A-Za-z]{1,3}\$?[0-9]+))?
+          |(?P<from>\$?[A-Za-z]{1,3}):(?P<to>\$?[A-Za-z]{1,3}))(?![\w(!.])
+      | (?P<word>(?:'(?:[^']|'')+'!)?[A-Za-z_\u0080-\U0010ffff\\][\w.!\\\u0080-\U0010ffff]*)(?P<call>\s*\()?
+      | (?P<number>[0-9]+\.?[0-9]*(?:[eE][-+]?[0-9]+)?)
+      | (?P<odd>[\[\]#]|![A-Za-z$])""",
     re.VERBOSE,
 )
 _PLACE = re.compile(r"(\$?)([A-Za-z]{1,3})(\$?)([0-9]+)")
-_WHOLE = re.compile(r"\$?[A-Za-z]{1,3}:\$?[A-Za-z]{1,3}(?![\w(])")
+_TABLE = re.compile(r"T_(?:scenarios|assumptions|models|gpus|profiles|curves)\[([^\[\]#@']+)\]")
 
 
 @dataclass(frozen=True)
@@ -68,25 +75,41 @@ class OldSheet:
     header: int
 
 
-def marked(formula: str, home: OldSheet | None, sheets: dict[str, OldSheet], own: set[str]) -> str | None:
+def marked(
+    formula: str, home: OldSheet | None, sheets: dict[str, OldSheet], own: set[str], known: Collection[str] = ()
+) -> str | None:
     """A formula with marks for its references to the engine's sheets; None when one cannot be told.
 
     ``home`` is the engine's sheet that the formula stands on (None: an added one); ``own`` the added sheets,
-    whose references stay as they are.
+    whose references stay as they are; ``known`` the names that the new workbook defines as well.
     """
-    failed = _WHOLE.search(re.sub(r'"[^"]*"', "", formula)) is not None
+    failed = len(formula) > MAX_FORMULA
+    columns = {name for sheet in sheets.values() for name in sheet.columns.values()}
 
     def replace(match: re.Match[str]) -> str:
         nonlocal failed
-        if match.group("text"):
+        kind = match.lastgroup
+        if kind in ("text", "number", "call"):
+            return match.group()
+        if kind == "word":
+            failed = failed or not (match.group().upper() in ("TRUE", "FALSE") or match.group() in known)
+            return match.group()
+        if kind == "structured":
+            column = _TABLE.fullmatch(match.group())
+            failed = failed or column is None or column.group(1) not in columns
+            return match.group()
+        if kind == "odd":
+            failed = True
             return match.group()
         prefix = match.group("sheet") or ""
         title = prefix.rstrip("!").strip("'").replace("''", "'").lower()
         if (not prefix and home is None) or title in own:
             return match.group()
         sheet = sheets.get(title) if prefix else home
-        ends = [match.group("first"), match.group("second")]
-        marks = [_mark(sheet, end) for end in ends if end]
+        if match.group("from"):
+            marks = [_mark(sheet, match.group(end), whole=True) for end in ("from", "to")]
+        else:
+            marks = [_mark(sheet, match.group(end)) for end in ("first", "second") if match.group(end)]
         if sheet is None or any(mark is None for mark in marks):
             failed = True
             return match.group()
@@ -96,7 +119,11 @@ def marked(formula: str, home: OldSheet | None, sheets: dict[str, OldSheet], own
     return None if failed else text
 
 
-def _mark(sheet: OldSheet | None, place: str) -> str | None:
+def _mark(sheet: OldSheet | None, place: str, whole: bool = False) -> str | None:
+    if whole:
+        fixed, letters = "$" * place.startswith("$"), place.lstrip("$").upper()
+        name = sheet.columns.get(letters) if sheet else None
+        return OPEN + BETWEEN.join((sheet.title, name, "", fixed)) + CLOSE if sheet and name else None
     match = _PLACE.fullmatch(place)
     if sheet is None or match is None:
         return None
@@ -115,10 +142,12 @@ def unmark(formula: str, address: Callable[[str, str, str], tuple[str, int] | No
     def replace(match: re.Match[str]) -> str:
         nonlocal failed
         sheet, name, row, fixed = match.group(1).split(BETWEEN)
-        found = address(sheet, name, row)
+        found = address(sheet, name, row or "#0")  # a whole column has no row
         if found is None:
             failed = True
             return ""
+        if not row:
+            return fixed + found[0]
         return f"${found[0]}${found[1]}" if len(fixed) == 2 else f"{fixed[:1]}{found[0]}{found[1]}" if fixed else f"{found[0]}{found[1]}"
 
     text = re.sub(f"{OPEN}([^{CLOSE}]*){CLOSE}", replace, formula)
@@ -127,27 +156,32 @@ def unmark(formula: str, address: Callable[[str, str, str], tuple[str, int] | No
 
 def added(book: Workbook, cell: Cell, formula: str | None) -> Added:
     """A cell as it is carried over."""
-    value = cell.value if cell.kind != "error" else str(cell.value)
+    value = cell.value if cell.kind != "error" else str(cell.value)[:80]
     return Added(cell.kind, value, formula, book.formats.get(cell.style, ""))
 
 
-def read_sheet(book: Workbook, part: SheetPart, sheets: dict[str, OldSheet], own: set[str], notes: list[str]) -> AddedSheet:
-    """An added sheet with its formulas marked."""
+def read_sheet(
+    book: Workbook, part: SheetPart, sheets: dict[str, OldSheet], own: set[str], notes: list[str], known: Collection[str] = (),
+    room: int = MAX_CELLS,
+) -> AddedSheet:  # fmt: skip
+    """An added sheet with its formulas marked, up to ``room`` cells of it."""
     found = AddedSheet(part.title)
     masters: dict[int, tuple[str, str]] = {}
+    lost: list[str] = []
     for row in rows(book, part):
+        if len(found.cells) + len(row.cells) > room:
+            notes.append(f"{part.title}: only its first {row.number - 1:,} rows are carried over")
+            break
         for column, cell in row.cells.items():
-            if len(found.cells) >= MAX_CELLS:
-                notes.append(f"{part.title}: only its first {MAX_CELLS:,} cells are carried over")
-                return found
-            text = cell.formula
             place = f"{letter(column)}{row.number}"
-            if cell.shared is not None:
-                text = _shared(masters, cell, place)
-            formula = marked(text, None, sheets, own) if text else None
-            if text and formula is None:
-                notes.append(f"{part.title}!{place}: its formula refers to what cannot be told in a new file; its value is kept")
+            text = formula_of(cell, place, masters)
+            formula = marked(text, None, sheets, own, known) if text and not cell.array else None
+            if cell.formula is not None and formula is None:
+                lost.append(place)
             found.cells[row.number, column] = added(book, cell, formula)
+    if lost:
+        listed = ", ".join(lost[:8]) + (", ..." if len(lost) > 8 else "")
+        notes.append(f"{part.title}!{listed}: formulas that refer to what cannot be told in a new file; their values are kept")
     for first, last, width in _widths(book, part):
         for column in range(first, min(last, first + 200) + 1):
             found.widths[column] = width
@@ -155,16 +189,22 @@ def read_sheet(book: Workbook, part: SheetPart, sheets: dict[str, OldSheet], own
     return found
 
 
-def _shared(masters: dict[int, tuple[str, str]], cell: Cell, place: str) -> str | None:
+def formula_of(cell: Cell, place: str, masters: dict[int, tuple[str, str]]) -> str | None:
+    """A cell's formula, also where it is written once for many; ``masters`` keeps those seen so far."""
     from openpyxl.formula.translate import Translator
 
+    if cell.shared is None:
+        return cell.formula
     if cell.formula:
         masters[cell.shared or 0] = cell.formula, place
         return cell.formula
     if (cell.shared or 0) not in masters:
         return None
     text, origin = masters[cell.shared or 0]
-    return str(Translator("=" + text, origin=origin).translate_formula(place)).lstrip("=")
+    try:
+        return str(Translator("=" + text, origin=origin).translate_formula(place)).removeprefix("=")
+    except Exception:  # a formula that the library cannot take apart
+        return None
 
 
 def _widths(book: Workbook, part: SheetPart) -> list[tuple[int, int, float]]:

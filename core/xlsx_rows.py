@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Protocol
 
@@ -33,6 +33,8 @@ class Header:
     sheet: SheetPart
     row: int
     columns: dict[str, int]
+    named: set[int] = field(default_factory=set)
+    """All columns that have a header, repeated ones too."""
 
     def place(self, name: str, row: int) -> str:
         """``Sheet!C7`` for a column by name."""
@@ -50,6 +52,8 @@ class Typed:
     column: str
     value: Any
     formula: str | None
+    broken: bool = False
+    """The formula refers to something that was deleted; the engine's formula is put back."""
 
 
 @dataclass
@@ -71,6 +75,9 @@ class Reading:
     """The cells of changed assumptions: (sheet, row name, column) -> address."""
 
 
+_LITERAL = re.compile(r"(?<![\w$.])[0-9]+(?![\w.])")
+
+
 class _Bad:
     """Marks a cell with a problem."""
 
@@ -86,6 +93,11 @@ def plain(value: float) -> str:
 
 def show(value: Any) -> str:
     return plain(value) if isinstance(value, float | int) and not isinstance(value, bool) else "blank" if value is None else str(value)
+
+
+def listing(items: Sequence[Any]) -> str:
+    """The first few of many things."""
+    return ", ".join(map(str, items[:8])) + (", ..." if len(items) > 8 else "")
 
 
 class Owner(Protocol):
@@ -132,6 +144,7 @@ class RowReader:
                 found[name] = columns[name]
                 self.known[name] = ANY
         self.written: dict[str, str] = {}
+        self.literals: set[str] = set()
         for name in self.expected():
             plain = name.removesuffix("_given")
             if plain not in found:
@@ -151,6 +164,7 @@ class RowReader:
                 listed.append((kind, name, formula))
         letters = {letter(index): name for index, (_, name, _) in enumerate(listed, 1)}
         self.written = {name: canonical(formula, letters, FIRST) for _, name, formula in listed if formula}
+        self.literals = {number for _, _, formula in listed for number in _LITERAL.findall(formula)}
         return [name for kind, name, _ in listed if kind == "input"]
 
     def read(self) -> None:
@@ -159,8 +173,11 @@ class RowReader:
         self.letters = {letter(column): name for name, column in header.columns.items()}
         self.seen: dict[tuple[str, str], bool] = {}
         self.shared: dict[tuple[str, int], bool] = {}
+        self.gone: dict[tuple[str, int], bool] = {}
         others = {n: c for n, c in header.columns.items() if c not in {*formulas.values(), *self.inputs.values()} and n}
         hidden: list[int] = []
+        loose: dict[str, str] = {}
+        width = max(header.columns.values())
         shown: dict[str, list[Any]] = {name: [] for name in formulas} if owner.keep_shown else {}
         extra: dict[str, dict[int, Cell]] = {name: {} for name in others}
         until = max([*self.inputs.values(), *others.values()], default=1)
@@ -173,7 +190,13 @@ class RowReader:
             if row.number <= header.row:
                 continue
             cells = {name: row.cells.get(column) for name, column in self.inputs.items()}
+            for column in row.cells:
+                if column > width or column not in header.named:
+                    loose.setdefault(letter(column), f"{letter(column)}{row.number}")
             if not any(cell is not None for cell in cells.values()):
+                for name, column in others.items():
+                    if column in row.cells:
+                        loose.setdefault(f"{name} {row.number}", f"{letter(column)}{row.number}")
                 continue
             if len(self.numbers) >= owner.max_rows:
                 raise owner.workbook.refuse(f"the workbook has more than {owner.max_rows:,} rows", "allow more with --max-rows")
@@ -192,9 +215,14 @@ class RowReader:
                     found[len(self.numbers) - 1] = row.cells[others[name]]
         reading.rows, reading.shown = self.numbers, shown
         reading.extra_columns = {name: found for name, found in extra.items() if found}
+        if loose:
+            reading.notes.append(f"{header.sheet.title}: not carried over, because they stand outside the columns with a header or the rows "
+                                 f"with inputs: {listing(list(loose.values()))}")  # fmt: skip
+        broken = list(dict.fromkeys(item.column for item in reading.typed if item.broken))
+        if broken:
+            reading.notes.append(f"{header.sheet.title}: the formulas of {listing(broken)} refer to what was deleted (#REF!); they are put back")
         if hidden:
-            listed = ", ".join(map(str, hidden[:8])) + (", ..." if len(hidden) > 8 else "")
-            reading.notes.append(f"{header.sheet.title}: hidden rows count as well ({listed}); delete a row to leave it out")
+            reading.notes.append(f"{header.sheet.title}: hidden rows count as well ({listing(hidden)}); delete a row to leave it out")
         for area in self.merged():
             owner.say(f"{header.sheet.title}!{area}", "merged cells: only the first of them holds a value", "unmerge them and fill each cell")
         if not self.numbers:
@@ -214,28 +242,32 @@ class RowReader:
                 continue
             place = f"{letter(column)}{row.number}"
             index = len(self.numbers) - 1
-            self.owner.found.typed.append(Typed(self.header.sheet.title, place, index, name, cell.value, cell.formula))
+            broken = "#REF!" in (cell.formula or "") or self.gone.get((name, cell.shared or 0), False)
+            self.owner.found.typed.append(Typed(self.header.sheet.title, place, index, name, cell.value, cell.formula, broken))
 
     def unchanged(self, name: str, cell: Cell, row: int) -> bool:
+        if not self.written:  # the sheet Formulas is gone: nobody knows what was written
+            return "#REF!" not in (cell.formula or "")
         if cell.shared is not None and not cell.formula:
             return self.shared.get((name, cell.shared), True)
-        key = name, (cell.formula or "").replace(str(row), "#")
+        text = cell.formula or ""
+        # Most rows say the same; a row whose number may be taken for a number of the formula is looked at itself.
+        key = name, text if str(row) in self.literals else text.replace(str(row), "#")
         if key not in self.seen:
-            self.seen[key] = canonical(cell.formula or "", self.letters, row) == self.written.get(name, "")
+            self.seen[key] = canonical(text, self.letters, row) == self.written.get(name, "")
         if cell.shared is not None:
             self.shared[name, cell.shared] = self.seen[key]
+            self.gone[name, cell.shared] = "#REF!" in text
         return self.seen[key]
 
     def merged(self) -> list[str]:
         """Merged areas that touch the rows."""
         found: list[str] = []
-        tail = b""
         for chunk in self.owner.workbook.chunks(self.header.sheet.part):
-            tail = chunk
-        for area in re.findall(rb'<mergeCell ref="([A-Z]+[0-9]+:[A-Z]+([0-9]+))"', tail):
-            if int(area[1]) > self.header.row:
-                found.append(area[0].decode())
-        return found
+            if b"<mergeCell " in chunk:
+                areas = re.findall(rb'<mergeCell ref="([A-Z]{1,3}[0-9]{1,7}:[A-Z]{1,3}([0-9]{1,7}))"', chunk)
+                found += [area.decode() for area, last in areas if int(last) > self.header.row]
+        return found[:20]
 
     def checked(self, name: str, cell: Cell | None, row: int) -> Any:
         """One input value; names are checked once per distinct value by the table's reader."""
@@ -289,28 +321,49 @@ class WorkbookReader(Reader):
         """Values typed over formulas: faults, or carried as columns of their own when they are to be kept."""
         found, sheet = self.found, self.found.header.sheet.title
         changed: dict[str, list[Any]] = {}
+        lost = 0
         kept = found.owner.overrides == "keep"
         if found.owner.overrides == "ignore":
             return []
         listed = 0
         for typed in found.owner.found.typed:
+            if typed.broken:
+                continue
             place = f"{typed.sheet}!{typed.cell}"
             what = f"{show(typed.value)} is typed over the formula of '{typed.column}'"
             if typed.formula is not None:
                 what = f"the formula of '{typed.column}' was changed"
-            can = typed.sheet == sheet and isinstance(typed.row, int) and isinstance(typed.value, float) and not typed.column.endswith("_row")
-            if kept and can:
-                name = typed.column if f"{typed.column}_given" in found.header.columns else f"{typed.column}_override"
+            applied = f"{typed.column}_given" in found.header.columns
+            number = isinstance(typed.value, float) and not typed.column.endswith(("_row", "summary_key"))
+            if kept and typed.sheet == sheet and isinstance(typed.row, int) and (number or (applied and isinstance(typed.value, str) and typed.value)):
+                name = typed.column if applied else f"{typed.column}_override"
+                value = self.as_input(name, typed.value, place) if applied else typed.value
                 series = changed.setdefault(name, columns[name].to_list() if name in columns else [None] * len(found.numbers))
-                series[int(typed.row)] = typed.value
-                found.owner.found.notes.append(f"{place}: {what}; its value {show(typed.value)} is kept")
+                series[typed.row] = value
+                if value is not None and lost < 20:
+                    lost += 1
+                    found.owner.found.notes.append(f"{place}: {what}; its value {show(typed.value)} is kept")
             elif kept:
                 self.source.say(Node(None, 0, 0, path=place), f"{what}, and cannot be kept", "copy the formula back from a neighbouring row")
             elif listed < 20:
                 listed += 1
                 self.source.say(Node(None, 0, 0, path=place), what,
                                 "copy the formula back from a neighbouring row, or keep the value with --keep-overrides")  # fmt: skip
-        return [pl.Series(name, values, dtype=pl.Float64, strict=False) for name, values in changed.items()]
+        if lost == 20:
+            found.owner.found.notes.append(f"{sheet}: and so are all others, {len(found.owner.found.typed):,} in all")
+        return [
+            pl.Series(name, values, dtype=columns[name].dtype if name in columns else self.type_of(name), strict=False)
+            for name, values in changed.items()
+        ]
+
+    def type_of(self, name: str) -> type[pl.Float64] | type[pl.String]:
+        parameter = self.found.known.get(name, ANY)
+        return pl.String if parameter is None or parameter.kind in contract.TEXT_KINDS else pl.Float64
+
+    def as_input(self, name: str, value: Any, place: str) -> Any:
+        """A value typed over the column of what applies: it becomes the row's input, checked like one."""
+        parameter, node = self.found.known[name], Node(value, 0, 0, path=place)
+        return self.core(name, node) if parameter is None else self.value(name, parameter, node)
 
     def column(self, name: str, values: list[Any], expander: Expander) -> pl.Series:
         parameter = self.found.known[name]

@@ -7,7 +7,7 @@ What an input cell says counts; formulas do not, unless a value stands in place 
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Iterator
+from collections.abc import Collection, Iterator
 from pathlib import Path
 from typing import Any
 
@@ -22,12 +22,14 @@ from scenario.spec import Parameter
 from scenario.table import MAX_ROWS, Table
 from scenario.vectors import POSITIONS
 from scenario.xlsx_cells import Cell, Row, letter, rows
-from scenario.xlsx_extras import Extras, OldSheet, added, letters_of, marked, read_sheet
+from scenario.xlsx_extras import MAX_CELLS, Extras, OldSheet, added, formula_of, letters_of, marked, read_sheet
 from scenario.xlsx_rows import ANY, BAD, RATE, Header, Reading, RowReader, Typed, WorkbookReader, plain, show
-from scenario.xlsx_zip import Workbook
+from scenario.xlsx_zip import SheetPart, Workbook
 from scenario.yamltree import Node, Source
 
 SHEETS = {"models": "Models", "gpus": "GPUs", "methods": "Methods", "formats": "Formats"}
+PIECE = 30_000
+"""Characters of a line of Source that stand in one cell."""
 SEARCH = 60
 """Rows in which a sheet's header is looked for."""
 
@@ -92,15 +94,34 @@ class _Reader:
             return None
         for row in rows(self.workbook, sheet, last_row=SEARCH):
             names: dict[str, int] = {}
+            twice: dict[str, int] = {}
             for column, cell in row.cells.items():
-                if cell.kind == "text" and cell.formula is None and isinstance(cell.value, str):
-                    names.setdefault(cell.value.strip(), column)
+                if cell.kind == "text" and cell.formula is None and isinstance(cell.value, str) and cell.value.strip():
+                    name = " ".join(cell.value.split())[:255]
+                    if name in names:
+                        twice[f"{name} ({letter(column)})"] = column
+                    names.setdefault(name, column)
             if all(name in names for name in needed) and len(names) > 2:
-                return Header(sheet, row.number, names)
+                self.repeated(sheet, row.number, names, twice)
+                return Header(sheet, row.number, names, set(names.values()))
         if required:
             raise self.workbook.refuse(f"the sheet '{sheet.title}' has no header row with {', '.join(needed)}", "put the header row back")
         self.found.notes.append(f"the sheet '{sheet.title}' has no header row with {', '.join(needed)}, so it was not read")
         return None
+
+    def repeated(self, sheet: SheetPart, row: int, names: dict[str, int], twice: dict[str, int]) -> None:
+        """A header that stands twice: two columns of one name cannot both count."""
+        for name, column in twice.items():
+            first = name.rpartition(" ")[0]
+            self.say(f"{sheet.title}!{letter(column)}{row}", f"the header '{first}' stands in {letter(names[first])}{row} already",
+                     "rename one of the two columns, or delete it")  # fmt: skip
+
+    def not_carried(self, header: Header, known: Collection[str]) -> None:
+        """Say which columns of an engine's sheet are somebody's own: only those of Scenarios are carried over."""
+        for name in header.columns:
+            if name not in known:
+                self.found.notes.append(f"{header.place(name, header.row)}: the column '{name}' is not carried over; "
+                                        f"put such notes on a sheet of your own")  # fmt: skip
 
     def body(self, header: Header) -> Iterator[Row]:
         """The rows below a header."""
@@ -119,10 +140,10 @@ class _Reader:
         sheet = self.workbook.sheet("Source")
         lines: list[str] = []
         if sheet is not None:
-            for row in rows(self.workbook, sheet, until=1):
+            for row in rows(self.workbook, sheet, until=20, last_row=100_000):
                 if row.number >= 4:
                     lines += [""] * (row.number - 4 - len(lines))
-                    lines.append(str(row.cells[1].value) if 1 in row.cells else "")
+                    lines.append(_source_line(row))
         if not "".join(lines).strip():
             self.found.notes.append("the sheet Source is gone: the title, own columns and summary of the table are not known")
             return yamltree.parse("version: 1", self.workbook.path)[1]
@@ -153,13 +174,14 @@ class _Reader:
         header = self.header("Assumptions", "T_assumptions", ("name", "value"))
         if header is None:
             return
+        self.not_carried(header, ("group", "name", "value", "unit", "allowed", "meaning", "from", "source"))
         seen: dict[str, tuple[str, Cell | None]] = {}
         place_of = self.remember("Assumptions", header)
         for row in self.body(header):
-            name = row.cells.get(header.columns["name"])
-            if name is not None and isinstance(name.value, str) and name.value:
-                place_of.rows[row.number] = name.value
-                seen[name.value] = header.place("value", row.number), row.cells.get(header.columns["value"])
+            found = row.cells.get(header.columns["name"])
+            if found is not None and isinstance(found.value, str) and found.value:
+                place_of.rows[row.number] = found.value
+                seen[found.value] = header.place("value", row.number), row.cells.get(header.columns["value"])
         for name, scalar in base.scalars.items():
             if name not in seen:
                 self.found.notes.append(f"{header.sheet.title}: the row '{name}' is gone; {show(scalar.value)} applies")
@@ -197,10 +219,7 @@ class _Reader:
             below = root.value.get(key)
             if below is None or not isinstance(below.value, dict):
                 below = Node({}, 0, 0, path=node.path)
-                if key in ("prices",) or root.value.get(key) is None:
-                    root.value[key] = below
-                else:
-                    root.value[key] = below
+                root.value[key] = below
                 root.keys.setdefault(key, Node(key, 0, 0, path=node.path))
             root = below
         root.value[path[-1]] = node
@@ -213,7 +232,7 @@ class _Reader:
         if cell.kind == "error":
             self.say(place, f"the cell shows {cell.value}", "type a value")
             return BAD
-        if cell.formula is not None and cell.kind == "text" and cell.value == "":
+        if cell.formula is not None and cell.kind in ("text", "none") and cell.value == "":
             self.say(place, "an input holds a formula without a value", "type the value, or open and save the file in a spreadsheet program")
             return BAD
         if cell.formula is not None:
@@ -250,6 +269,8 @@ class _Reader:
         if missing:
             self.found.notes.append(f"{header.sheet.title}: the column {missing[0]} is gone; the engine's values apply")
         computed = [item.name for item in table.columns if item.name in header.columns]
+        notes = ("name", "title", "doc", "price_source", "source")
+        self.not_carried(header, {*notes, *fields, *(item.name for item in (*table.inputs, *table.columns))})
         place_of = self.remember(SHEETS[table.name], header)
         for row in self.body(header):
             name_cell = row.cells.get(header.columns["name"])
@@ -322,7 +343,20 @@ class _Reader:
             old = base.vectors.profiles.get(name)
             if rates and (old is None or list(old.rates) != rates):
                 place = header.place("p1", row.number)
-                self.set(root, ("profiles", name), Node([Node(rate, 0, 0, path=place) for rate in rates], 0, 0, path=place))
+                said = {key: row.cells.get(header.columns.get(key, 0)) for key in ("doc", "source")}
+                self.series(root, "profiles", name, "rates", Node([Node(rate, 0, 0, path=place) for rate in rates], 0, 0, path=place), said)
+
+    def series(self, root: Node, section: str, name: str, key: str, values: Node, said: dict[str, Cell | None]) -> None:
+        """Put a profile or a curve into the tree, with what the sheet says beside its numbers."""
+        old = root.value.get(section)
+        known = old.value.get(name) if old is not None and isinstance(old.value, dict) else None
+        plain = known is not None and not isinstance(known.value, dict)  # the table had no notes beside it
+        parts = {note: Node(cell.value, 0, 0, path=values.path) for note, cell in said.items()
+                 if cell is not None and isinstance(cell.value, str) and cell.value and not plain}  # fmt: skip
+        if parts:
+            parts = {key: values, **parts}
+            values = Node(parts, 0, 0, keys=dict.fromkeys(parts, values), path=values.path)
+        self.set(root, (section, name), values)
 
     def curves(self, root: Node, base: Book) -> None:
         if not base.vectors.curves:
@@ -332,6 +366,7 @@ class _Reader:
             return
         points: dict[str, list[list[float]]] = {}
         places: dict[str, str] = {}
+        said: dict[str, dict[str, Cell | None]] = {}
         for row in self.body(header):
             cell = row.cells.get(header.columns["curve"])
             if cell is None or not isinstance(cell.value, str):
@@ -340,11 +375,12 @@ class _Reader:
             if all(isinstance(value, float) for value in pair):
                 points.setdefault(cell.value, []).append(pair)
                 places.setdefault(cell.value, header.place("x", row.number))
+                said.setdefault(cell.value, {key: row.cells.get(header.columns.get(key, 0)) for key in ("doc", "source")})
         for name, pairs in points.items():
             old = base.vectors.curves.get(name)
             if old is None or [list(point) for point in old.points] != pairs:
                 rows_ = [Node([Node(v, 0, 0, path=places[name]) for v in pair], 0, 0, path=places[name]) for pair in pairs]
-                self.set(root, ("curves", name), Node(rows_, 0, 0, path=places[name]))
+                self.series(root, "curves", name, "points", Node(rows_, 0, 0, path=places[name]), said[name])
 
     def formula_texts(self, root: Node, base: Book) -> None:
         """The table's own columns may be changed on the sheet Formulas; the engine's may not."""
@@ -376,20 +412,39 @@ class _Reader:
         home = OldSheet("Scenarios", letters_of(header.columns), {n: str(i) for i, n in enumerate(self.found.rows)}, header.row)
         places[header.sheet.title.lower()] = home
         own_titles = {title.lower() for title in xlsx.TITLES} | {header.sheet.title.lower()}
+        if self.found.base is not None and not self.found.base.vectors.curves:
+            own_titles.discard("curves")
         added_sheets = [sheet for sheet in self.workbook.sheets if sheet.title.lower() not in own_titles]
         own = {sheet.title.lower() for sheet in added_sheets}
+        assert self.found.base is not None
+        known = {*self.found.base.scalars, "all_checks"}
         for name, cells in self.found.extra_columns.items():
             column = found.columns.setdefault(name, {})
+            masters: dict[int, tuple[str, str]] = {}
             lost = 0
             for index, cell in cells.items():
-                formula = marked(cell.formula, home, places, own) if cell.formula else None
+                text = formula_of(cell, f"{letter(header.columns[name])}{self.found.rows[index]}", masters)
+                formula = marked(text, home, places, own, known) if text and not cell.array else None
                 lost += cell.formula is not None and formula is None
                 column[index] = added(self.workbook, cell, formula)
             if lost:
                 found.notes.append(f"{header.sheet.title}: {lost} formulas of the column '{name}' cannot be carried over; their values are kept")
+        room = MAX_CELLS
         for sheet in added_sheets:
-            found.sheets.append(read_sheet(self.workbook, sheet, places, own, found.notes))
+            found.sheets.append(read_sheet(self.workbook, sheet, places, own, found.notes, known, room))
+            room -= len(found.sheets[-1].cells)
         return found
+
+
+def _source_line(row: Row) -> str:
+    """A line of the sheet Source; one that is too long for a cell goes on in the next."""
+    text = ""
+    for column in range(1, 21):
+        piece = str(row.cells[column].value) if column in row.cells else ""
+        text += piece
+        if len(piece) < PIECE:
+            break
+    return text
 
 
 def _relocate(node: Node) -> None:

@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import re
+
+from openpyxl.cell import Cell
 from openpyxl.utils import get_column_letter
 from openpyxl.workbook import Workbook
 
@@ -19,7 +22,8 @@ class Addresses:
         given = result.book.table.rows["id"].to_list()
         places = {name: FIRST + index for index, name in enumerate(result.full["id"].to_list())}
         self.rows = {str(index): places.get(name) for index, name in enumerate(given)}
-        self.added: dict[str, str] = {}
+        first = len(layout.columns) + 1
+        self.added = {name: get_column_letter(first + index) for index, name in enumerate(headers(result, layout))}
 
     def __call__(self, sheet: str, column: str, row: str) -> tuple[str, int] | None:
         if row.startswith("#"):
@@ -50,35 +54,64 @@ class Addresses:
         return self.layout.entity_letter(table, column) if table is not None and column in fields else None
 
 
-def columns(result: Result, layout: Layout) -> dict[str, tuple[str, list[str]]]:
-    """The added columns of Scenarios: name -> (letter, the XML of its cell in each row, the row number left open)."""
+def headers(result: Result, layout: Layout) -> dict[str, str]:
+    """The header of each added column: its name, unless the workbook has that already, be it in other letters of case."""
+    extras = result.book.table.extras
+    taken = {name.lower() for name in layout.columns}
+    found: dict[str, str] = {}
+    for name in extras.columns if extras else ():
+        head, number = clean(name), 2
+        while head.lower() in taken:
+            head, number = f"{clean(name)[:240]} ({number})", number + 1
+        taken.add(head.lower())
+        found[name] = head
+    return found
+
+
+def columns(result: Result, layout: Layout, workbook: Workbook) -> dict[str, tuple[str, list[str]]]:
+    """The added columns of Scenarios: header -> (letter, the XML of its cell in each row, the row number left open)."""
     extras = result.book.table.extras
     if extras is None or not extras.columns:
         return {}
     addresses = Addresses(result, layout)
-    first = len(layout.columns) + 1
-    names = [name for name in extras.columns if name not in layout.columns]
-    addresses.added = {name: get_column_letter(first + index) for index, name in enumerate(names)}
+    heads, styles = headers(result, layout), _Styles(workbook)
     index_of = {name: index for index, name in enumerate(result.book.table.rows["id"].to_list())}
     found = {}
-    for name in names:
+    for name, head in heads.items():
         cells = extras.columns[name]
         letter = addresses.added[name]
-        texts = [_cell_xml(letter, cells.get(index_of[row])) if row in index_of else "" for row in result.full["id"].to_list()]
+        texts = [_cell_xml(letter, cells.get(index_of[row]), styles) if row in index_of else "" for row in result.full["id"].to_list()]
         texts = [_formula(text, cells.get(index_of.get(row, -1)), addresses) for text, row in zip(texts, result.full["id"].to_list(), strict=True)]
-        found[name] = letter, texts
+        found[head] = letter, texts
     return found
 
 
-def _cell_xml(letter: str, cell: Added | None) -> str:
+class _Styles:
+    """Cell styles by number format."""
+
+    def __init__(self, workbook: Workbook) -> None:
+        self.sheet = workbook.worksheets[0]
+        self.known: dict[str, int] = {}
+
+    def __call__(self, format: str) -> int:
+        if format not in self.known:
+            cell = Cell(self.sheet, row=1, column=1)
+            if format:
+                cell.number_format = format
+            self.known[format] = cell.style_id
+        return self.known[format]
+
+
+def _cell_xml(letter: str, cell: Added | None, styles: _Styles) -> str:
     if cell is None:
         return ""
+    start = f'<c r="{letter}{ROW}" s="{styles(cell.format)}"'
     kind, value = value_xml(cell.value)
     if cell.formula is not None:
-        return f'<c r="{letter}{ROW}"{kind}><f>\x04</f><v>{value}</v></c>'
+        return f'{start}{kind}><f>\x04</f><v>{value}</v></c>'
     if isinstance(cell.value, str):
-        return f'<c r="{letter}{ROW}" t="inlineStr"><is><t xml:space="preserve">{escape(clean(cell.value))}</t></is></c>'
-    return f'<c r="{letter}{ROW}"{kind}><v>{value}</v></c>'
+        return f'{start} t="inlineStr"><is><t xml:space="preserve">{escape(clean(cell.value))}</t></is></c>'
+    return f'{start}{kind}><v>{value}</v></c>'
 
 
 def _formula(text: str, cell: Added | None, addresses: Addresses) -> str:
@@ -97,11 +130,9 @@ def sheets(result: Result, layout: Layout, workbook: Workbook) -> list[Sheet]:
     if extras is None:
         return []
     addresses = Addresses(result, layout)
-    first = len(layout.columns) + 1
-    addresses.added = {name: get_column_letter(first + i) for i, name in enumerate(n for n in extras.columns if n not in layout.columns)}
     found = []
     for extra in extras.sheets:
-        sheet = Sheet(workbook.create_sheet(extra.title))
+        sheet = Sheet(workbook.create_sheet(_title(extra.title, {title.lower() for title in workbook.sheetnames})))
         for (row, column), cell in extra.cells.items():
             formula = unmark(cell.formula, addresses) if cell.formula is not None else None
             if formula:
@@ -111,4 +142,15 @@ def sheets(result: Result, layout: Layout, workbook: Workbook) -> list[Sheet]:
         for column, width in extra.widths.items():
             sheet.sheet.column_dimensions[get_column_letter(column)].width = width
         found.append(sheet)
+    return found
+
+
+def _title(title: str, taken: set[str]) -> str:
+    """A sheet's title as a spreadsheet allows it: no more than 31 characters, none of ``[]:*?/\\``, unique, not empty."""
+    base = re.sub(r"[\[\]:*?/\\\x00-\x1f]", "_", title).strip("'")[:31] or "Sheet"
+    base = base + "_" if base.lower() == "history" else base
+    found, number = base, 2
+    while found.lower() in taken:
+        end = f" ({number})"
+        found, number = base[: 31 - len(end)] + end, number + 1
     return found

@@ -19,6 +19,8 @@ from scenario.exporters._layout import FIRST, TITLES, Layout, entity_formula
 from scenario.exporters._splice import ROW
 
 OK, CHECK = "OK", "CHECK"
+PIECE = 30_000
+"""Characters of a line of the table that stand in one cell."""
 QUADRATIC = 3_000
 """Rows up to which every id is compared with every other."""
 
@@ -123,8 +125,10 @@ def source(result: Result, workbook: Workbook) -> Sheet:
     sheet.put(1, 1, "Source", "scn.title")
     sheet.put(2, 1, "The table that this workbook was made from, without its rows. What stands in cells on the other sheets counts before it.",
               "scn.subtitle")  # fmt: skip
-    for row, line in enumerate(result.source_text().splitlines(), 4):
-        sheet.put(row, 1, line or None)
+    for row, line in enumerate(result.source_text().split("\n"), 4):
+        sheet.put(row, 1, line[:PIECE] or None)
+        for column, start in enumerate(range(PIECE, len(line), PIECE), 2):  # more than a cell holds
+            sheet.put(row, column, line[start : start + PIECE])
         sheet.sheet.cell(row, 1).font = Font(name="Consolas", size=9)
     widths(sheet, [120])
     _style.page(sheet.sheet)

@@ -27,7 +27,7 @@ def write_xlsx(result: Result, stream: BinaryIO) -> None:
     frame = _scenarios.shown_frame(result, layout)
     sheets = [_summary.summary(result, layout, workbook, frame)]
     sheets += _charts.charts(result, layout, workbook, frame)
-    added = _extras.columns(result, layout)
+    added = _extras.columns(result, layout, workbook)
     frame = frame.with_columns(pl.Series(name, cells, dtype=pl.String) for name, (_, cells) in added.items())
     scenarios, recipe = _scenarios.scenarios(result, layout, workbook, {name: letter for name, (letter, _) in added.items()})
     sheets += [scenarios, *_assumptions.all_assumptions(result, layout, workbook)]
