@@ -288,11 +288,21 @@ class _Assembler:
         for name, methods in own.items():
             pending[name] = (methods[0].columns[name], self.answers(name, None))
         taken = {*pending, *self.fields, *self.parameters, *shared.SCALARS, *CORE_TEXT}
+        helpers = [f"{key}_row" for key in (*CORE_TEXT, "weights", "kv", "time_model", *self.parameters)]
+        cased = {known.lower(): known for known in (*taken, "summary_key", *helpers)}
         extra = [(n, c.column, None) for n, c in self.host.columns.items()]
         for name, column, place in [*extra, *((n, c, node) for n, (c, node) in self.table.columns.items())]:
             if name in taken or self.find_lookup(name):
                 self.problems.append(self.table.source.problem(place, f"'{name}' is the name of a shared column or input; choose another"))
                 continue
+            found = self.find_lookup(name.lower())
+            other = cased.get(name.lower()) or (found.name if found else "")
+            if other or name.endswith(("_given", "_override")):
+                # Headers of a spreadsheet's table are one if only their capital letters differ.
+                said = "is a name that the workbook needs" if not other or other == name else f"differs from '{other}' by capital letters only"
+                self.problems.append(self.table.source.problem(place, f"'{name}' {said}; choose another"))
+                continue
+            cased[name.lower()] = name
             pending[name] = (column, self.tree(column.formula))
         return pending
 
