@@ -201,8 +201,15 @@ class _Reader:
                 continue
             self.found.places["Assumptions", name, "value"] = place
             self.set(root, self.path_of(name, scalar.owner, base), Node(value, 0, 0, path=place))
-        for name, (place, _) in seen.items():
-            if name not in base.scalars:
+        defaults = {f"default_{name}": parameter for name, parameter in {**shared.INPUTS, **shared.SCALARS}.items()}
+        for name, (place, cell) in seen.items():
+            if name in base.scalars:
+                continue
+            if name in defaults:  # the sheet Source does not say it, or is gone
+                value = self.cell_value(place, cell, defaults[name])
+                if value is not BAD and value is not None:
+                    self.set(root, ("defaults", name.removeprefix("default_")), Node(value, 0, 0, path=place))
+            else:
                 hint = nearest(name, base.scalars)
                 self.found.notes.append(f"{place}: '{name}' is not an assumption of this engine and is passed over" + (f"; {hint}" if hint else ""))
 
@@ -279,6 +286,8 @@ class _Reader:
             name = name_cell.value.strip() if isinstance(name_cell.value, str) else plain(name_cell.value)
             place_of.rows[row.number] = name
             old = known.get(name)
+            if old is None:
+                self.new_entry(root, header, table, name, row)
             for key, parameter in fields.items():
                 if key not in header.columns:
                     continue
@@ -292,8 +301,6 @@ class _Reader:
                 if key == "usd_per_hour" and value is None:
                     continue
                 self.set(root, path, Node(value, 0, 0, path=place))
-            if old is None:
-                self.new_entry(root, header, table, name, row)
             for column in computed:
                 cell = row.cells.get(header.columns[column])
                 if cell is not None and cell.formula is None and old is not None:

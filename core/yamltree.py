@@ -77,7 +77,7 @@ def show(value: Any) -> str:
     elif value is None or isinstance(value, bool):
         said = {None: "", True: "true", False: "false"}[value]
     elif isinstance(value, int | float):
-        said = f"{float(value):.12g}" if abs(value) < 1e300 or value != value else "inf" if value > 0 else "-inf"
+        said = f"{float(value):.12g}" if isinstance(value, float) or abs(value) < 1e300 else "inf" if value > 0 else "-inf"
     else:
         said = str(value)
     return said if len(said) <= 80 else said[:77] + "..."
