@@ -36,7 +36,8 @@ Simulation = Callable[[Values, Any, int], Any]
 CHANCES = ("alpha", "hit", "hit_rate")
 """Parameters that are a chance to be accepted: at 0 a round gives one token, and more of them is never worse."""
 RANDOM_POINTS = 24
-ROUNDS = 60_000
+STEPS = 9
+ROUNDS = 40_000
 
 
 @dataclass
@@ -192,17 +193,20 @@ def monotone(subject: Subject) -> Iterator[str]:
         if parameter is None:
             continue
         low, high = _span(parameter)[0], _span(parameter)[-1]
-        steps = [low + (high - low) * i / 8 for i in range(9)]
+        steps = [low + (high - low) * i / (STEPS - 1) for i in range(STEPS)]
         others = [{k: v for k, v in point.items() if k != name} for point in subject.points]
-        for other in [dict(p) for p in dict.fromkeys(tuple(sorted(point.items())) for point in others)][:12]:
-            points = [{**other, name: value} for value in steps]
-            if not all(subject.may(point) for point in points):
-                continue
-            _, frame = subject.run(points)
-            tokens = frame["tokens_per_round"].to_list()[1:]
-            fall = next((i for i in range(8) if None not in tokens[i : i + 2] and tokens[i + 1] < tokens[i] - 1e-9), None)
+        lines = [[{**other, name: value} for value in steps] for other in map(dict, dict.fromkeys(tuple(sorted(o.items())) for o in others))]
+        lines = [line for line in lines if all(subject.may(point) for point in line)]
+        if not lines:
+            continue
+        _, frame = subject.run([point for line in lines for point in line])
+        tokens = frame["tokens_per_round"].to_list()[1:]
+        for number, line in enumerate(lines):
+            here = tokens[number * STEPS : (number + 1) * STEPS]
+            fall = next((i for i in range(STEPS - 1) if None not in here[i : i + 2] and here[i + 1] < here[i] - 1e-9), None)
             if fall is not None:
-                yield (f"tokens_per_round falls from {tokens[fall]:.6g} to {tokens[fall + 1]:.6g} when {name} rises from "
+                other = {k: v for k, v in line[0].items() if k != name}
+                yield (f"tokens_per_round falls from {here[fall]:.6g} to {here[fall + 1]:.6g} when {name} rises from "
                        f"{steps[fall]:.4g} to {steps[fall + 1]:.4g}" + (f" ({_at(other)})" if other else ""))  # fmt: skip
                 break
 
@@ -264,7 +268,7 @@ def simulated(subject: Subject) -> Iterator[str]:
         return
     import numpy as np
 
-    points = subject.points[: 1 + RANDOM_POINTS // 2] + subject.points[-4:]
+    points = subject.points[:12] + subject.points[-4:]
     _, frame = subject.run(points)
     rng = np.random.default_rng(12345)
     bad = []
