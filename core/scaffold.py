@@ -40,9 +40,8 @@ def scenario_methods():
 
 TEST = '''"""$title keeps the contract of a method, and its rounds are as long as when they are played."""
 
-from $module import METHOD
-
 from scenario.testing import check_method, simulate_chain
+from $module import METHOD
 
 
 def chain(values, rng, rounds):
@@ -69,7 +68,7 @@ dependencies = ["scenario-engine>=$version"]
 test = ["pytest", "ironcalc", "scenario-engine[simulate]"]
 
 [project.entry-points.scenario]
-$name = "$module"
+"$name" = "$module"
 
 [tool.setuptools]
 py-modules = ["$module"]

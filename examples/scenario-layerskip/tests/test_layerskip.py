@@ -1,8 +1,7 @@
 """Layerskip keeps the contract of a method, and its rounds are as long as when they are played."""
 
-from scenario_layerskip import METHOD
-
 from scenario.testing import check_method, simulate_chain
+from scenario_layerskip import METHOD
 
 
 def chain(values, rng, rounds):
