@@ -240,7 +240,7 @@ def excel(subject: Subject) -> Iterator[str]:
             value = frame[read][index] if read in frame.columns else book.constants[read]
             sheet.cell(row, column, '=""' if value is None else value)
             cells[read] = f"${openpyxl.utils.get_column_letter(column)}{row}"
-        sheet.cell(row, 1, "=" + compile_excel(item.node, cells.__getitem__, lambda _, part: ranges_of[part]))
+        sheet.cell(row, 1, "=" + compile_excel(item.node, cells.__getitem__, lambda _, part: ranges_of.get(part, ranges_of["lengths"])))
         places.append((row, name, frame[name][index], points[index - 1]))
     with tempfile.TemporaryDirectory() as folder:
         path = Path(folder) / "method.xlsx"

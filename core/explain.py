@@ -60,6 +60,11 @@ def explain(book: Book, row: str | None, column: str | None = None, depth: int =
     steps = [reader.step(name, depth) for name in wanted]
     seen = set()
     for step in walk(steps):  # a source is said once
+        profile = book.vectors.profiles.get(step.value) if isinstance(step.value, str) and step.role != "calc" else None
+        if profile is not None:
+            rates = ", ".join(f"{rate:.6g}" for rate in profile.rates)
+            step.origin = "; ".join(part for part in (step.origin, f"marginal rates {rates}") if part)
+            step.source = profile.source or step.source
         if step.role != "calc":
             step.again = (step.name, step.of) in seen
             seen.add((step.name, step.of))

@@ -132,6 +132,8 @@ FUNCTIONS: dict[str, Callable[[tuple[Node, ...], Show], str]] = {
     "trunc": _named(r"\operatorname{trunc}"), "coalesce": _named(r"\operatorname{coalesce}"),
     "is_blank": lambda args, show: f"\\left({show(args[0])} = \\text{{blank}}\\right)",
     "choose": _choose,
+    "tree_tokens": lambda args, show: f"E_{{{show(args[0])}}}\\left({show(args[1])}\\right)",
+    "tree_rows": lambda args, show: f"N_{{{show(args[0])}}}\\left({show(args[1])}\\right)",
     "at": lambda args, show: f"E_{{{show(args[0])}}}\\left({show(args[1])}\\right)",
     "curve": lambda args, show: f"{show(args[0])}\\left({show(args[1])}\\right)",
 }  # fmt: skip

@@ -62,6 +62,36 @@ def test_the_installed_sample_runs_its_table(installed: Path, tmp_path: Path) ->
     assert any(isinstance(cell, str) and cell.startswith("=") and "layerskip_exit_layer" in cell for cell in cells)
 
 
+BROKEN = {
+    "absent": "import module_that_is_not_there\n",
+    "syntax": "def (:\n",
+    "leaves": "import sys\nsys.exit(3)\n",
+    "hookless": "x = 1\n",
+    "misnamed": "from scenario import hookimpl\n@hookimpl\ndef scenario_method():\n    return []\n",
+    "raises": "from scenario import hookimpl\n@hookimpl\ndef scenario_methods():\n    raise RuntimeError('no')\n",
+    "clashes": "from scenario import Method, hookimpl\n@hookimpl\ndef scenario_methods():\n    yield Method('eagle')\n",
+    "formula": "from scenario import *\nfrom scenario import Column, Method, hookimpl\n@hookimpl\ndef scenario_methods():\n"
+               "    yield Method('bad', columns={'draft_ms': Column('1 +', 'ms')})\n",
+    "version": "from scenario import Method, hookimpl\n@hookimpl\ndef scenario_methods():\n    yield Method('old', api=99)\n",
+}  # fmt: skip
+
+
+def test_every_sort_of_broken_plugin_at_once(tmp_path: Path) -> None:
+    """Nine broken distributions installed together: a run that needs none of them ends well and names each in one line."""
+    for name, text in BROKEN.items():
+        (tmp_path / f"broken_{name}.py").write_text(text, encoding="utf-8")
+        info = tmp_path / f"broken_{name}-1.0.dist-info"
+        info.mkdir()
+        (info / "METADATA").write_text(f"Metadata-Version: 2.1\nName: broken-{name}\nVersion: 1.0\n", encoding="utf-8")
+        (info / "entry_points.txt").write_text(f"[scenario]\n{name} = broken_{name}\n", encoding="utf-8")
+    done = scenario(tmp_path, "run", "article-mtp", "-o", "-")
+    assert done.returncode == 0, done.stderr
+    assert done.stdout.startswith("id,model,")
+    for name in BROKEN:
+        assert len([line for line in done.stderr.splitlines() if line.startswith(f"plugin '{name}' (broken-{name} 1.0) is left out: ")]) == 1
+    assert len(done.stderr.splitlines()) == len(BROKEN)
+
+
 def test_the_installed_sample_stacks(installed: Path, tmp_path: Path) -> None:
     """int4+layerskip is a method as well: alpha .8 and gamma 4 give the article's 3.3616 tokens a round."""
     table = tmp_path / "t.yaml"
