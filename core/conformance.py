@@ -89,8 +89,11 @@ def prepare(subject: Subject) -> list[str]:
 
 
 def _points(method: Method) -> list[dict[str, float]]:
-    """Values to try: the defaults, each parameter at its ends, all of them low or high, and a few at random."""
-    spans = {name: _span(p) for name, p in method.parameters.items() if p.kind in ("number", "integer", "flag")}
+    """Values to try: the defaults, each parameter at its ends, all of them low or high, and a few at random.
+
+    A parameter without a default stays unset: it is another way to say what the others say.
+    """
+    spans = {name: _span(p) for name, p in method.parameters.items() if p.kind in ("number", "integer", "flag") and p.default is not None}
     found: list[dict[str, float]] = [{}]
     found += [{name: value} for name, span in spans.items() for value in span]
     found += [{name: span[0] for name, span in spans.items()}, {name: span[-1] for name, span in spans.items()}]
@@ -272,8 +275,10 @@ def simulated(subject: Subject) -> Iterator[str]:
     _, frame = subject.run(points)
     rng = np.random.default_rng(12345)
     bad = []
-    for point, tokens in zip(points, frame["tokens_per_round"].to_list()[1:], strict=True):
-        drawn = np.asarray(subject.simulation({**subject.defaults, **point}, rng, ROUNDS), dtype=float)
+    columns = [name for name, p in subject.method.parameters.items() if name in frame.columns and p.kind in ("number", "integer", "flag")]
+    for index, (point, tokens) in enumerate(zip(points, frame["tokens_per_round"].to_list()[1:], strict=True), 1):
+        applied = {name: frame[name][index] for name in columns if frame[name][index] is not None}  # derived ones as well
+        drawn = np.asarray(subject.simulation({**subject.defaults, **point, **applied}, rng, ROUNDS), dtype=float)
         if drawn.ndim != 1 or not drawn.size:
             yield f"the simulation gives an array of shape {drawn.shape}: the tokens of each round are wanted"
             return
