@@ -35,6 +35,8 @@ Simulation = Callable[[Values, Any, int], Any]
 
 CHANCES = ("alpha", "hit", "hit_rate")
 """Parameters that are a chance to be accepted: at 0 a round gives one token, and more of them is never worse."""
+OFF = {"gamma": 0.0}
+"""Values with which nothing is drafted, so that the method is vanilla decoding."""
 RANDOM_POINTS = 24
 STEPS = 9
 ROUNDS = 40_000
@@ -51,6 +53,7 @@ class Subject:
     where: Callable[[Values], bool] | None = None
     simulation: Simulation | None = None
     rises_with: Sequence[str] = CHANCES
+    off: Values = field(default_factory=lambda: dict(OFF))
     points: list[dict[str, float]] = field(default_factory=list)
 
     def run(self, points: Sequence[Values], batch: float = 8) -> tuple[Book, pl.DataFrame]:
@@ -168,14 +171,14 @@ def limits(subject: Subject) -> Iterator[str]:
     """Where nothing is drafted the method is vanilla; where nothing is accepted a round gives one token."""
     method = subject.method
     quantizes = "quantization" in stacks.slots(method)
-    gamma = method.parameters.get("gamma")
-    if gamma is not None and contract.parameter_facts(gamma).may_be(0) and subject.may({"gamma": 0}):
-        _, frame = subject.run([{"gamma": 0}])
+    off = {name: value for name, value in subject.off.items() if name in method.parameters}
+    if off and all(contract.parameter_facts(method.parameters[name]).may_be(value) for name, value in off.items()) and subject.may(off):
+        _, frame = subject.run([off])
         wanted = {"tokens_per_round": 1.0, "rows_per_sequence": 1.0, "draft_ms": 0.0}
         wanted |= {} if quantizes else {"round_ms": frame["round_ms"][0], "speedup": 1.0}
         for name, value in wanted.items():
             if not _close(frame[name][1], value):
-                yield f"with gamma 0 it is vanilla decoding: {name} must be {value:g}, not {_show(frame[name][1])}"
+                yield f"with {_at(off)} it is vanilla decoding: {name} must be {value:g}, not {_show(frame[name][1])}"
     for name in CHANCES:
         parameter = method.parameters.get(name)
         if parameter is None or not contract.parameter_facts(parameter).may_be(0):

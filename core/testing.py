@@ -15,7 +15,7 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 from scenario import conformance
-from scenario.conformance import CHANCES, Simulation
+from scenario.conformance import CHANCES, OFF, Simulation
 from scenario.errors import ScenarioError
 from scenario.spec import Method
 
@@ -27,12 +27,12 @@ __all__ = ["check_method", "method_problems", "simulate_chain", "simulate_draft"
 
 def check_method(
     method: Method, *, simulation: Simulation | None = None, where: Callable[[Mapping[str, float]], bool] | None = None,
-    rises_with: Sequence[str] = CHANCES, skip: Iterable[str] = (), plugins: Sequence[str] = (), model: str = "llama-3.1-8b",
+    rises_with: Sequence[str] = CHANCES, off: Mapping[str, float] = OFF, skip: Iterable[str] = (), plugins: Sequence[str] = (), model: str = "llama-3.1-8b",
     gpu: str = "h100-sxm",
 ) -> None:  # fmt: skip
     """Raise AssertionError unless ``method`` keeps its contract. The arguments are those of :func:`method_problems`."""
-    found = method_problems(method, simulation=simulation, where=where, rises_with=rises_with, skip=skip, plugins=plugins, model=model,
-                            gpu=gpu)  # fmt: skip
+    found = method_problems(method, simulation=simulation, where=where, rises_with=rises_with, off=off, skip=skip, plugins=plugins,
+                            model=model, gpu=gpu)  # fmt: skip
     if found:
         name = getattr(method, "name", method)
         raise AssertionError("\n".join([f"method '{name}' does not hold up:", *(f"  {line}" for line in found)]))
@@ -40,7 +40,7 @@ def check_method(
 
 def method_problems(
     method: Method, *, simulation: Simulation | None = None, where: Callable[[Mapping[str, float]], bool] | None = None,
-    rises_with: Sequence[str] = CHANCES, skip: Iterable[str] = (), plugins: Sequence[str] = (), model: str = "llama-3.1-8b",
+    rises_with: Sequence[str] = CHANCES, off: Mapping[str, float] = OFF, skip: Iterable[str] = (), plugins: Sequence[str] = (), model: str = "llama-3.1-8b",
     gpu: str = "h100-sxm",
 ) -> list[str]:  # fmt: skip
     """What is wrong with a method, one message per failed property, each headed by the property's name in brackets.
@@ -51,14 +51,14 @@ def method_problems(
 
     ``simulation(values, rng, rounds)`` draws the tokens of so many rounds for parameter values with a numpy generator
     (:func:`simulate_chain` and :func:`simulate_tree` help). ``where(values)`` says which values make sense together.
-    ``rises_with`` names the parameters of which more is never worse. ``skip`` leaves properties out, by name.
+    ``rises_with`` names the parameters of which more is never worse, ``off`` the values with which nothing is drafted. ``skip`` leaves properties out, by name.
     ``plugins`` are what ``-p`` takes, for functions that the method's formulas call.
     """
     unknown = set(skip) - set(conformance.PROPERTIES)
     if unknown:
         raise ValueError(f"skip: there is no property {sorted(unknown)}; properties: {', '.join(conformance.PROPERTIES)}")
     subject = conformance.Subject(
-        method, conformance.bench(method, plugins), model, gpu, where, simulation, tuple(rises_with),
+        method, conformance.bench(method, plugins), model, gpu, where, simulation, tuple(rises_with), off,
     )  # fmt: skip
     found = conformance.prepare(subject)
     if found:

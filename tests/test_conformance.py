@@ -131,6 +131,15 @@ def test_a_simulation_that_disagrees_is_reported() -> None:
     assert any("[simulation] the simulation gives 2.5" in one and "the formula says 3.1" in one for one in problems), problems
 
 
+def test_off_names_the_values_without_a_draft() -> None:
+    """A method whose draft length has a name of its own is held to the same limit once the kit knows that name."""
+    parameters = {"alpha": GOOD.parameters["alpha"], "depth": GOOD.parameters["gamma"]}
+    columns = {name: replace(column, formula=column.formula.replace("gamma", "depth")) for name, column in GOOD.columns.items()}
+    renamed = replace(GOOD, parameters=parameters, columns={**columns, "draft_ms": Column("1", "ms", "A look-up, even for nothing.")})
+    assert method_problems(renamed) == []
+    assert "[limits] with depth 0 it is vanilla decoding: draft_ms must be 0, not 1" in method_problems(renamed, off={"depth": 0})
+
+
 def test_properties_can_be_left_out_by_name() -> None:
     """``skip`` leaves a property out, and refuses a name that is none."""
     assert method_problems(replace(GOOD, source=""), skip=["description"]) == []
