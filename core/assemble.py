@@ -5,13 +5,14 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import replace
 
-from scenario import contract, entities, expr, facts, graph, shared, stacks
+from scenario import acceptance, answers, contract, entities, expr, facts, graph, shared, stacks
 from scenario.book import Book, EntityTable, Field, Lookup, Scalar, Value, entity_inputs, entity_rows, time_model_rows
 from scenario.contract import parameter_facts
 from scenario.errors import FormulaError, Problem, nearest
-from scenario.expr import Blank, Call, Name, Node
+from scenario.expr import Blank, Call, Compare, If, Logic, Name, Node, Number
 from scenario.facts import Facts
 from scenario.host import Host
+from scenario.prune import without
 from scenario.spec import Column, Method, Parameter
 from scenario.table import Table, parameter_specs, unknown_column
 from scenario.to_text import compile_text
@@ -38,12 +39,61 @@ class _Assembler:
         self.fields: dict[str, Field] = {}
         self.env: dict[str, Facts] = {}
         self.problems: list[Problem] = []
-        self.parameters = parameter_specs(host)
+        self.mentioned = self.mentions()
+        self.parameters = {name: p for name, p in parameter_specs(host).items() if not p.quiet or self.uses(name)}
         self.time_models = list(host.time_models)
         used_stacks = table.stacks.values()
         self.used = {part for stack in used_stacks for part in (stack.quantization, stack.drafting) if part}
         slots = {name: stacks.slots(method) for name, method in host.methods.items()}
         self.slot_methods = {slot: [name for name in host.methods if slot in slots[name]] for slot in NUMBER}
+        self.absent: dict[str, Node] = {}
+        self.absent = self.absences()
+        self.asked = self.asked_columns()
+
+    def mentions(self) -> set[str]:
+        """The names that the table and the plugins' columns read or show."""
+        table = self.table
+        texts = [column.formula for column, _ in table.columns.values()] + ([table.where.text] if table.where else [])
+        texts += [named.column.formula for named in self.host.columns.values()]
+        found = {name for text in texts for name in expr.names(expr.parse(text))}
+        shown = [part for name in table.show for part in answers.GROUPS.get(name, (name,))]
+        return found | {name for name, _ in table.sort} | {*table.summary.rows, table.summary.columns, *table.summary.where, *shown}
+
+    def uses(self, name: str) -> bool:
+        """Whether the table says anything about a parameter."""
+        presets = (self.host.presets[preset].values for preset in self.table.presets)
+        places = (self.table.rows.columns, self.mentioned, *self.table.parameters.values(), *presets)
+        return any(name in place for place in places)
+
+    def absences(self) -> dict[str, Node]:
+        """What formulas read in place of parameters that this table has no cell for."""
+        found: dict[str, Node] = {}
+        for name, parameter in parameter_specs(self.host).items():
+            if name not in self.parameters:
+                default = Number(float(parameter.default)) if isinstance(parameter.default, int | float) else Blank()
+                found[name] = self.tree(parameter.derive) if parameter.derive else default
+        for name in ("alpha", "gamma", "hit_rate", *acceptance.DIALECTS, *acceptance.ADDED):
+            if name not in self.parameters:
+                found.setdefault(name, Blank())
+        if "auto_gamma" not in self.parameters:
+            found["set_gamma"] = Name("gamma") if "gamma" in self.parameters else Blank()
+        return found
+
+    def asked_columns(self) -> set[str]:
+        """The columns of :mod:`scenario.answers` that this table has."""
+        drafting = [self.host.methods[name] for name in self.used if "alpha" in self.host.methods[name].parameters]
+        wanted = set(self.mentioned) | (set(answers.ALWAYS) if drafting else set())
+        if any(name in self.parameters for name in acceptance.LENGTHS):
+            wanted.add("measured_alpha")
+        if drafting and self.uses("acceptance"):
+            wanted.add("alpha_equivalent")
+        if "auto_gamma" in self.parameters:
+            wanted.add("best_gamma")
+        reads = {"break_even_batch": ["break_even_closed", "break_even_bracket"]}
+        if any(name in self.parameters for name in acceptance.LENGTHS):
+            reads["acceptance_source"] = ["measured_length"]
+        found = answers.closure(wanted, reads)
+        return found - set(self.absent) - set(self.table.columns)
 
     # -- the pieces, in the order in which they depend on each other -----------------------------------
 
@@ -101,13 +151,19 @@ class _Assembler:
             presets.update({(preset.method, key): (value, preset) for key, value in preset.values.items()})
         for method in self.host.methods.values():
             typed = self.table.parameters.get(method.name, {})
+            said = [key for key in acceptance.DIALECTS if key in typed]
+            said = said or [key for key in acceptance.DIALECTS if (method.name, key) in presets]
             for key, parameter in method.parameters.items():
+                if key not in self.parameters:
+                    continue
                 name = scalar_name(method, key)
                 value: float | str | None = parameter.default if not parameter.derive else None
                 origin, source = ("default", parameter.source) if value is not None else ("unset", parameter.source)
                 if (method.name, key) in presets:
                     value, preset = presets[method.name, key]
                     origin, source = "preset", f"{preset.source} (preset {preset.name})"
+                if said and key in acceptance.DIALECTS and key not in said and key != "alpha":
+                    value, origin, source = None, "unset", parameter.source
                 if key in typed:
                     value, origin, source = typed[key], "table", self.table.shown_as
                 value = float(value) if isinstance(value, int | float) else value
@@ -210,10 +266,28 @@ class _Assembler:
                 self.given(name, parameter)
             if self.has_column(name):
                 self.delayed[name] = (parameter, self.by_method(name))
+        for name in (name for name in acceptance.DIALECTS if name in self.delayed):
+            self.delayed[name] = (self.delayed[name][0], self.dialect(name, self.delayed[name][1]))
+        if "auto_gamma" in self.delayed:
+            parameter, node = self.delayed["gamma"]
+            self.delayed["set_gamma"] = (parameter, node)
+            on = Compare(">", Name("auto_gamma"), Number(0))
+            self.delayed["gamma"] = (parameter, If(on, Name("best_gamma"), Name("set_gamma")))
+
+    def dialect(self, name: str, fallback: Node) -> Node:
+        """How much is accepted where the row does not say it this way: not at all, when it says it in another."""
+        if name == "alpha":
+            measured = "measured_alpha" in self.asked
+            return If(Call("is_blank", (Name("measured_length"),)), fallback, Name("measured_alpha")) if measured else fallback
+        others = [f"{other}_given" for other in acceptance.DIALECTS if other != name and f"{other}_given" in self.fields]
+        tests = tuple(Call("is_blank", (Name(other),)) for other in others)
+        if not tests:
+            return fallback
+        return If(tests[0] if len(tests) == 1 else Logic("and", tests), fallback, Blank())
 
     def derived(self) -> list[tuple[Method, str, Parameter]]:
         """The parameters with a formula behind them, each of which has a helper column."""
-        return [(m, key, p) for m in self.host.methods.values() for key, p in m.parameters.items() if p.derive]
+        return [(m, key, p) for m in self.host.methods.values() for key, p in m.parameters.items() if p.derive and key in self.parameters]
 
     def override_fields(self) -> None:
         """Values typed in place of computed ones: inputs that are blank where the formula holds."""
@@ -228,7 +302,8 @@ class _Assembler:
         owners = [method.name for method in self.host.methods.values() if name in method.parameters]
         if self.parameters[name].kind == "model":  # catalog lookups need a column for their key
             return True
-        return len(owners) > 1 or f"{name}_given" in self.fields or any(owner in self.used for owner in owners)
+        asked = name == "hit_rate" and "break_even_length" in self.asked
+        return len(owners) > 1 or asked or f"{name}_given" in self.fields or any(owner in self.used for owner in owners)
 
     def given(self, name: str, parameter: Parameter) -> None:
         self.add(Field(f"{name}_given", "input", parameter_facts(parameter, blank=True), parameter.unit,
@@ -255,7 +330,7 @@ class _Assembler:
     # -- formulas --------------------------------------------------------------------------------------
 
     def tree(self, text: str) -> Node:
-        return expr.expand(expr.parse(text), self.functions, text=text)
+        return without(expr.expand(expr.parse(text), self.functions, text=text), self.absent)
 
     def time_function(self) -> tuple[tuple[str, ...], Node]:
         models = [self.host.time_models[name] for name in self.time_models]
@@ -287,6 +362,11 @@ class _Assembler:
             pending[name] = (column, self.answers(name, column) if name in shared.OPEN else self.tree(column.formula))
         for name, methods in own.items():
             pending[name] = (methods[0].columns[name], self.answers(name, None))
+        for name in sorted(self.asked):
+            pending.setdefault(name, self.answer(name, own))
+        # Vanilla decoding at the stored weights computes in BF16, whatever the method computes in.
+        plain = {"peak_tflops": self.tree(shared.OPEN["peak_tflops"].formula)}
+        pending |= {name: (column, expr.substitute(tree, plain)) for name, (column, tree) in pending.items() if name.startswith("baseline_ms")}
         taken = {*pending, *self.fields, *self.parameters, *shared.SCALARS, *CORE_TEXT}
         extra = [(n, c.column, None) for n, c in self.host.columns.items()]
         for name, column, place in [*extra, *((n, c, node) for n, (c, node) in self.table.columns.items())]:
@@ -307,9 +387,47 @@ class _Assembler:
                 arms.append(first)
                 continue
             arm = self.tree(method.columns[name].formula)
-            inline = {key: self.fallback(method, key) for key in method.parameters if not self.has_column(key)}
+            inline = {key: self.fallback(method, key) for key in method.parameters if key in self.parameters and not self.has_column(key)}
             arms.append(expr.substitute(arm, inline))
         return Call("choose", (Name(NUMBER[slot]), *arms))
+
+    def answer(self, name: str, own: Mapping[str, list[Method]]) -> tuple[Column, Node]:
+        """An asked-for column and its tree."""
+        if name in answers.BY_GAMMA:
+            family, gamma = answers.BY_GAMMA[name]
+            unit, doc = answers.MEANINGS[family]
+            column = Column("", unit, f"{doc} with {gamma} draft tokens per round.")
+            if family == "tpot_ms":
+                text = answers.TPOT_G.format(gamma)
+                return replace(column, formula=text), self.tree(text)
+            source = answers.SOURCES[family]
+            inner = {key: self.answers(key, None) for key in own}
+            tree = self.answers(source, shared.OPEN[source])
+            for _ in range(3 if inner else 0):
+                tree = expr.substitute(tree, inner)
+            return column, expr.substitute(tree, {"gamma": Number(float(gamma))})
+        column = answers.ASKED[name]
+        if name == "acceptance_source":
+            return column, self.tree(self.source_text())
+        if name == "break_even_batch":
+            bound = ' and time_model == "bound"' if len(self.time_models) > 1 else ""
+            column = replace(column, formula=f"blank if draft_no < 2 else break_even_closed if experts < 1{bound} else break_even_bracket")
+        return column, self.tree(column.formula)
+
+    def source_text(self) -> str:
+        """The formula that says where the row's acceptance comes from."""
+        arms = ["blank"]
+        for method in (self.host.methods[name] for name in self.slot_methods["drafting"]):
+            if "alpha" not in method.parameters:
+                arms.append("blank")
+                continue
+            parts = [f'"{name}" if not is_blank({of}) else' for name, of in (("tree", "tree"), ("profile", "acceptance"))
+                     if of in method.parameters and of in self.parameters]  # fmt: skip
+            parts += ['"measured length" if not is_blank(measured_length) else'] if "measured_length" in self.asked else []
+            parts += ['"constant alpha" if not is_blank(alpha_given) else'] if "alpha_given" in self.fields else []
+            default = self.scalars[scalar_name(method, "alpha")].origin == "default"
+            arms.append(" ".join([*parts, '"constant alpha (default)"' if default else '"constant alpha"']))
+        return f"choose(draft_no, {', '.join(arms)})"
 
     def find_lookup(self, name: str) -> Field | None:
         """The catalog field that a name stands for, if any."""
@@ -367,12 +485,12 @@ class _Assembler:
             if f"{name}_override" in self.fields and node.facts.type != "number":
                 self.problems.append(Problem(f"'{name}' is not a number, so no number can stand in its place", place="overrides"))
             item = calc(name, column, node, column.formula or compile_text(node))
-            if name.endswith("_derived"):
-                item = replace(item, public=False)
+            if name.endswith("_derived") or (name in self.asked and name not in answers.SHOWN):
+                item = replace(item, public=False, sheet=answers.sheet_of(name))
             if name in self.delayed:
                 declared = parameter_facts(self.delayed[name][0], blank=node.facts.blank)
                 item = replace(item, facts=declared, parameter=self.delayed[name][0], text=compile_text(node))
-            if name in shared.OPEN or name in own:
+            if name in shared.OPEN or name in own or not column.formula:
                 item = replace(item, text=compile_text(node))
             self.add(item)
         self.fields = {name: self.fields[name] for name in self.in_order(order)}
@@ -385,13 +503,13 @@ class _Assembler:
         return [*inputs, *lookups, *effective, *calcs]
 
     def known_lookups(self) -> list[str]:
-        found = [*self.tables["models"].fields, *(f"gpu_{name}" for name in self.tables["gpus"].fields), "weights_bits", "kv_bits"]
+        found = [*answers.SHOWN, *self.tables["models"].fields, *(f"gpu_{name}" for name in self.tables["gpus"].fields), "weights_bits", "kv_bits"]
         return [*found, *self.parameters, *(f.name for f in shared.FUNCTIONS), *self.host.functions]
 
     def check(self, name: str, tree: Node, text: str, known: list[str]) -> Node:
         """Facts for a tree; the arms of a choice by method are checked with that method's parameters set."""
-        given = f"{name}_given"
-        if given in self.fields:
+        given = f"{name.removeprefix('set_')}_given"
+        if given in self.fields and not (name == "gamma" and "auto_gamma" in self.delayed):
             inner = self.check_arms(name, tree, text, known)
             return self.first_of(given, inner)
         node = self.check_arms(name, tree, text, known)
@@ -438,6 +556,7 @@ class _Assembler:
             if key in self.env:
                 derived = self.env.get(f"{scalar_name(method, key)}_derived")
                 blank = parameter.default is None and (derived is None or derived.blank)
+                blank = blank or (key == "alpha" and "measured_alpha" in self.asked) or (key == "gamma" and "auto_gamma" in self.delayed)
                 sure[key] = parameter_facts(parameter, blank=blank)
         return {**self.env, **sure}
 
