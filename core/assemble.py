@@ -70,14 +70,19 @@ class _Assembler:
         found: dict[str, Node] = {}
         for name, parameter in parameter_specs(self.host).items():
             if name not in self.parameters:
-                default = Number(float(parameter.default)) if isinstance(parameter.default, int | float) else Blank()
-                found[name] = self.tree(parameter.derive) if parameter.derive else default
+                found[name] = self.unset(parameter)
         for name in ("alpha", "gamma", "hit_rate", *acceptance.DIALECTS, *acceptance.ADDED):
             if name not in self.parameters:
                 found.setdefault(name, Blank())
         if "auto_gamma" not in self.parameters:
             found["set_gamma"] = Name("gamma") if "gamma" in self.parameters else Blank()
         return found
+
+    def unset(self, parameter: Parameter) -> Node:
+        """What a parameter is that has no cell of its own."""
+        if parameter.derive:
+            return self.tree(parameter.derive)
+        return Number(float(parameter.default)) if isinstance(parameter.default, int | float) else Blank()
 
     def asked_columns(self) -> set[str]:
         """The columns of :mod:`scenario.answers` that this table has."""
@@ -154,7 +159,7 @@ class _Assembler:
             said = [key for key in acceptance.DIALECTS if key in typed]
             said = said or [key for key in acceptance.DIALECTS if (method.name, key) in presets]
             for key, parameter in method.parameters.items():
-                if key not in self.parameters:
+                if key not in self.parameters or (parameter.quiet and key not in typed and (method.name, key) not in presets):
                     continue
                 name = scalar_name(method, key)
                 value: float | str | None = parameter.default if not parameter.derive else None
@@ -287,7 +292,8 @@ class _Assembler:
 
     def derived(self) -> list[tuple[Method, str, Parameter]]:
         """The parameters with a formula behind them, each of which has a helper column."""
-        return [(m, key, p) for m in self.host.methods.values() for key, p in m.parameters.items() if p.derive and key in self.parameters]
+        return [(m, key, p) for m in self.host.methods.values() for key, p in m.parameters.items()
+                if p.derive and scalar_name(m, key) in self.scalars]
 
     def override_fields(self) -> None:
         """Values typed in place of computed ones: inputs that are blank where the formula holds."""
@@ -320,6 +326,8 @@ class _Assembler:
     def fallback(self, method: Method, name: str) -> Node:
         parameter = method.parameters[name]
         scalar = Name(scalar_name(method, name))
+        if scalar.id not in self.scalars:
+            return self.unset(parameter)
         if not parameter.derive:
             return scalar
         parts: list[Node] = [scalar, Name(f"{scalar.id}_derived")]

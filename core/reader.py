@@ -62,7 +62,7 @@ class Reader:
         table = Table(
             source.file, title or Path(source.file).stem, source.sha256, source, self.catalog, Vectors(self.profiles, curves, self.trees), given,
             self.stacks, time_model, presets, defaults, parameters, columns, where, tuple((name, down) for name, down, _ in sort),
-            summary, get("summary"), tuple(node for _, _, node in sort), self.show(get("show")),
+            summary, get("summary"), tuple(node for _, _, node in sort), show=self.show(get("show")),
         )  # fmt: skip
         if source.problems:
             self.formula_problems(replace(table, columns={**columns, **broken}))

@@ -21,11 +21,11 @@ def scenario_methods():
             "hit_rate": Parameter(0.322, 0, 1, "", "Share of passes in which there are n-grams to verify.",
                                   f"{LOOKAHEAD}: one pass in 3.106"),
             "ngram": Parameter(5, 2, LONGEST, "tokens", "Tokens in an n-gram.", f"{LOOKAHEAD}: 5 for 7B", "integer"),
-            "window": Parameter(15, 1, 1024, "tokens", "Width of the window of guesses.", f"{LOOKAHEAD}: 15 for 7B", "integer"),
+            "lookahead_window": Parameter(15, 1, 1024, "tokens", "Width of the window of guesses.", f"{LOOKAHEAD}: 15 for 7B", "integer"),
             "guesses": Parameter(15, 1, 1024, "n-grams", "N-grams verified in one pass.", f"{LOOKAHEAD}: as many as the window", "integer"),
         },
         columns={
-            "rows_per_sequence": Column("(window + guesses) * (ngram - 1)", "rows", "Window and n-grams go through one pass."),
+            "rows_per_sequence": Column("(lookahead_window + guesses) * (ngram - 1)", "rows", "Window and n-grams go through one pass."),
             "tokens_per_round": Column(f"1 + hit_rate * ({POSITIONS})", "tokens", "The next token, and those of the best n-gram.",
                                        source=f"{LOOKAHEAD}, equation 5"),
         },
