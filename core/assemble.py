@@ -370,8 +370,8 @@ class _Assembler:
             pending[name] = (column, self.answers(name, column) if name in shared.OPEN else self.tree(column.formula))
         for name, methods in own.items():
             pending[name] = (methods[0].columns[name], self.answers(name, None))
-        for name in sorted(self.asked):
-            pending.setdefault(name, self.answer(name, own))
+        for name in sorted(self.asked - set(pending)):
+            pending[name] = self.answer(name, own)
         # Vanilla decoding at the stored weights computes in BF16, whatever the method computes in.
         plain = {"peak_tflops": self.tree(shared.OPEN["peak_tflops"].formula)}
         pending |= {name: (column, expr.substitute(tree, plain)) for name, (column, tree) in pending.items() if name.startswith("baseline_ms")}
