@@ -227,8 +227,7 @@ def named_problem(parameter: Parameter, value: Any) -> str:
     if parameter.kind == "model" and value not in catalog.builtin().models:
         return f"there is no model '{value}' in the catalog"
     if parameter.kind == "profile":
-        rates = series.rates_of(str(value))
-        return series.fault(rates) if rates is not None else f"'{value}' is not a series of rates such as 0.8/0.6/0.5"
+        return series.text_fault(str(value))
     return ""
 
 

@@ -142,8 +142,10 @@ class Reader:
     def value(self, name: str, parameter: Parameter, node: Node) -> float | str | None:
         """One checked value, or None with a problem noted."""
         value = node.value
-        if parameter.kind == "profile" and isinstance(value, list | str | int | float):
+        if parameter.kind == "profile" and isinstance(value, dict | list | str | int | float):
             return self.profile_value(node)
+        if parameter.kind == "tree" and not isinstance(value, dict | list) and value is not None:
+            return self.name_of("tree", node, self.trees)
         if isinstance(value, dict | list) or value is None:
             self.source.say(node, f"{name} is one value, not {node.kind}")
             return None

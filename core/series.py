@@ -141,6 +141,15 @@ def profile_rates(source: Source, node: Node) -> list[float] | None:
     return [min(max(value.value, -1e300), 1e300) * 1.0 for value in values]
 
 
+def text_fault(text: str) -> str:
+    """What keeps a text such as ``0.8/0.6`` or ``conditional:0.8/0.75`` from being a profile, or an empty text."""
+    given, _, numbers = text.rpartition(":")
+    values = rates_of(numbers)
+    if values is None or (given and given not in KINDS):
+        return f"'{text}' is not a series of rates such as 0.8/0.6/0.5"
+    return fault(marginal(values, given or "marginal"))
+
+
 def fault(rates: Sequence[float]) -> str:
     """What keeps ``rates`` from being a profile, or an empty text."""
     if len(rates) > vectors.POSITIONS:
