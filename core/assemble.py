@@ -365,7 +365,8 @@ class _Assembler:
             pending[name] = (column, node)
         for method, key, parameter in self.derived():
             doc = f"{key} of {method.name} as it follows from the model and the GPU; {parameter.doc}"
-            pending[f"{scalar_name(method, key)}_derived"] = (Column(parameter.derive, parameter.unit, doc), self.tree(parameter.derive))
+            tree = expr.substitute(self.tree(parameter.derive), self.inline(method))
+            pending[f"{scalar_name(method, key)}_derived"] = (Column(parameter.derive, parameter.unit, doc), tree)
         for name, column in shared.COLUMNS.items():
             pending[name] = (column, self.answers(name, column) if name in shared.OPEN else self.tree(column.formula))
         for name, methods in own.items():
@@ -395,9 +396,12 @@ class _Assembler:
                 arms.append(first)
                 continue
             arm = self.tree(method.columns[name].formula)
-            inline = {key: self.fallback(method, key) for key in method.parameters if key in self.parameters and not self.has_column(key)}
-            arms.append(expr.substitute(arm, inline))
+            arms.append(expr.substitute(arm, self.inline(method)))
         return Call("choose", (Name(NUMBER[slot]), *arms))
+
+    def inline(self, method: Method) -> dict[str, Node]:
+        """What the formulas of a method read for its parameters that are no columns in this table."""
+        return {key: self.fallback(method, key) for key in method.parameters if key in self.parameters and not self.has_column(key)}
 
     def answer(self, name: str, own: Mapping[str, list[Method]]) -> tuple[Column, Node]:
         """An asked-for column and its tree."""

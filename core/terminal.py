@@ -156,10 +156,10 @@ def print_list(what: str, host: Host) -> None:
     known = catalog.builtin()
     if what == "models":
         heads = ("name", "title", "parameters", "active", "layers", "KV bytes/token", "max context", "source")
-        _table(heads, _models(known), right=(2, 3, 4, 5, 6))
+        table_of(heads, _models(known), right=(2, 3, 4, 5, 6))
     elif what == "gpus":
         gpu_heads = ("name", "title", "memory GB", "TB/s", "BF16 TFLOP/s", "FP8", "INT8", "FP4", "$/h", "source")
-        _table(gpu_heads, _gpus(known), right=tuple(range(2, 9)))
+        table_of(gpu_heads, _gpus(known), right=tuple(range(2, 9)))
     elif what == "methods":
         for method in host.methods.values():
             _entry(f"{method.name}: {method.title}" if method.title else method.name, [method.doc, method.source and f"Source: {method.source}"])
@@ -188,13 +188,13 @@ def print_list(what: str, host: Host) -> None:
             values = ", ".join(f"{key}: {value}" for key, value in p.values.items())
             _entry(p.name, [f"{p.method}: {{{values}}}", p.doc, p.source and f"Source: {p.source}"])
     elif what == "formats":
-        _table(("format", "bits", "meaning"), [(name, f"{bits:g}", doc) for name, (bits, doc) in entities.FORMATS.items()], right=(1,))
+        table_of(("format", "bits", "meaning"), [(name, f"{bits:g}", doc) for name, (bits, doc) in entities.FORMATS.items()], right=(1,))
     else:
         rows = []
         for name, path in api.bundled().items():
             first = next((line for line in path.read_text(encoding="utf-8").splitlines() if line.startswith("title:")), "title: ")
             rows.append((name, first.partition(":")[2].strip()))
-        _table(("table", "about"), rows)
+        table_of(("table", "about"), rows)
 
 
 def _with_unit(name: str, unit: str) -> str:
@@ -251,7 +251,7 @@ def print_plugins(host: Host) -> None:
         _entry(f"{plugin.name} ({plugin.origin}): {state}", [", ".join(plugin.adds)])
 
 
-def _table(heads: Sequence[str], rows: Iterable[Sequence[str]], right: Sequence[int] = ()) -> None:
+def table_of(heads: Sequence[str], rows: Iterable[Sequence[str]], right: Sequence[int] = ()) -> None:
     """A list in columns; the last ones are left out where a terminal is too narrow for them."""
     console, listed = screen(), [[str(part) for part in row] for row in rows]
     cells = {head: [row[index] for row in listed] for index, head in enumerate(heads)}

@@ -50,6 +50,7 @@ def readme(result: Result, layout: Layout, workbook: Workbook) -> Sheet:
         "Methods": "Decoding methods and stacks.", "Formats": "Bits of each number format.", "Time models": "How a pass is timed.",
         "Profiles": "Acceptance by draft position.", "Curves": "Measured points.",
         "Trees": "Draft trees node by node.", "By gamma": "What each number of draft tokens would give.",
+        "Sensitivity": "What each input's low and high value make of the price, with its chart.",
         "By batch": "What drafting gains at each batch.",
         "Formulas": "Every column's formula as text: the single source of truth.",
         "Checks": "What could be wrong, checked live.", "Lists": "What the Summary's drop-downs offer.",

@@ -9,7 +9,7 @@ from scenario import Exporter, Result, hookimpl
 
 MAX_ROWS = 1_048_576 - 5
 TITLES = ("README", "Summary", "Charts", "Scenarios", "Assumptions", "Models", "GPUs", "Methods", "Formats", "Time models", "Profiles",
-          "Trees", "Curves", "By gamma", "By batch", "Formulas", "Checks", "Chart data", "Lists", "Source")  # fmt: skip
+          "Trees", "Curves", "By gamma", "By batch", "Sensitivity", "Formulas", "Checks", "Chart data", "Lists", "Source")  # fmt: skip
 """The sheets that a workbook may have of its own; others are the analyst's."""
 
 
@@ -18,14 +18,14 @@ def write_xlsx(result: Result, stream: BinaryIO) -> None:
     import polars as pl
     from openpyxl import Workbook
 
-    from scenario.exporters import _assumptions, _charts, _extras, _front, _helpers, _layout, _scenarios, _splice, _style, _summary
+    from scenario.exporters import _assumptions, _charts, _extras, _front, _helpers, _layout, _scenarios, _sensitivity, _splice, _style, _summary
 
     workbook = Workbook()
     del workbook[workbook.active.title]
     _style.add_styles(workbook)
     layout = _layout.lay_out(result.book, result.full.height, _summary.key_columns(result))
     frame = _scenarios.shown_frame(result, layout)
-    sheets = [_summary.summary(result, layout, workbook, frame)]
+    sheets = [*_sensitivity.sensitivity(result, layout, workbook), _summary.summary(result, layout, workbook, frame)]
     sheets += _charts.charts(result, layout, workbook, frame)
     added = _extras.columns(result, layout, workbook)
     frame = frame.with_columns(pl.Series(name, cells, dtype=pl.String) for name, (_, cells) in added.items())

@@ -21,13 +21,13 @@ def scenario_methods():
             "gamma": Parameter(3, 0, 16, "tokens", "Draft tokens per round, or the depth of the tree.", f"{EAGLE3}, tables 3 and 5", "integer"),
             "acceptance": Parameter(None, doc="Acceptance profile: its name, or marginal rates per position; takes the place of alpha.",
                                     kind="profile"),
-            "draft_vocab": Parameter(32000, 1, 1e7, "tokens", "Vocabulary of the draft's own LM head; at most the model's.",
+            "head_vocab": Parameter(32000, 1, 1e7, "tokens", "Vocabulary of the draft's own LM head; at most the model's.",
                                      "draft_vocab_size of the published EAGLE-3 heads for Llama-3.1-8B", "integer"),
             "tree": Parameter(None, doc="Draft tree verified instead of a chain; gamma is its depth.", kind="tree", quiet=True),
             "draft_cost": Parameter(
                 None, 0, 10, "", "Time of one draft pass over that of one target step.",
                 f"0.107 to 0.111 on 8B, {BENCH} figure 4; derived from the layer, the fusion and the reduced LM head unless typed",
-                derive=f"draft_forward_ms({body}, {body}, min(draft_vocab, vocab) * hidden, 1, 16, gpus, cache_gb_of(kv_width))"
+                derive=f"draft_forward_ms({body}, {body}, min(head_vocab, vocab) * hidden, 1, 16, gpus, cache_gb_of(kv_width))"
                 " / baseline_ms"),
         },
         columns={
@@ -36,7 +36,7 @@ def scenario_methods():
             "tokens_per_round": Column("tree_tokens(tree, gamma) if not is_blank(tree) else chain_tokens(acceptance, alpha, gamma)",
                                        "tokens", "A chain of drafts, or a tree of them."),
             "draft_ms": Column("gamma * draft_cost * baseline_ms", "ms", "One pass of the head per token."),
-            "draft_weight_gb": Column(f"({body} + min(draft_vocab, vocab) * hidden) * 16 / 8e9", "GB",
+            "draft_weight_gb": Column(f"({body} + min(head_vocab, vocab) * hidden) * 16 / 8e9", "GB",
                                       "The layer, the fusion matrix and the LM head in BF16."),
             "draft_kv_bytes_per_token": Column("kv_width * kv_bits / 8", "bytes", "The cache of one layer."),
         },
