@@ -39,6 +39,7 @@ class _Assembler:
         self.fields: dict[str, Field] = {}
         self.env: dict[str, Facts] = {}
         self.problems: list[Problem] = []
+        self.sure: dict[str, bool] = {}  # whether a derived parameter has a value in every row of its method
         self.mentioned = self.mentions()
         self.parameters = {name: p for name, p in parameter_specs(host).items() if not p.quiet or self.uses(name)}
         self.time_models = list(host.time_models)
@@ -366,7 +367,10 @@ class _Assembler:
         for method, key, parameter in self.derived():
             doc = f"{key} of {method.name} as it follows from the model and the GPU; {parameter.doc}"
             tree = expr.substitute(self.tree(parameter.derive), self.inline(method))
-            pending[f"{scalar_name(method, key)}_derived"] = (Column(parameter.derive, parameter.unit, doc), tree)
+            slot = next(slot for slot, methods in self.slot_methods.items() if method.name in methods)
+            arms = [Blank(), *(tree if name == method.name else Blank() for name in self.slot_methods[slot])]
+            choice = Call("choose", (Name(NUMBER[slot]), *arms))
+            pending[f"{scalar_name(method, key)}_derived"] = (Column(parameter.derive, parameter.unit, doc), choice)
         for name, column in shared.COLUMNS.items():
             pending[name] = (column, self.answers(name, column) if name in shared.OPEN else self.tree(column.formula))
         for name, methods in own.items():
@@ -547,8 +551,7 @@ class _Assembler:
     def check_arms(self, name: str, tree: Node, text: str, known: list[str]) -> Node:
         slot = next((s for s, n in NUMBER.items() if isinstance(tree, Call) and tree.function == "choose" and tree.args[0] == Name(n)), "")
         if not slot or not isinstance(tree, Call):
-            owner = next((m for m, key, _ in self.derived() if name == f"{scalar_name(m, key)}_derived"), None)
-            return facts.check(tree, self.method_env(owner) if owner else self.env, text, known)
+            return facts.check(tree, self.env, text, known)
         number = facts.check(tree.args[0], self.env)
         done: list[Node] = []
         for index, arm in enumerate(tree.args[1:]):
@@ -557,6 +560,8 @@ class _Assembler:
                 env = self.method_env(self.host.methods[self.slot_methods[slot][index - 1]])
             done.append(facts.check(arm, env, text, known))
         united = facts.unite([arm.facts for arm in done])
+        if name.endswith("_derived"):
+            self.sure[name] = not next((arm.facts.blank for arm in done if not isinstance(arm, Blank)), True)
         if all(arm == done[0] for arm in done):
             return done[0]
         return replace(tree, args=(number, *done), facts=united)
@@ -566,8 +571,7 @@ class _Assembler:
         sure = {}
         for key, parameter in method.parameters.items():
             if key in self.env:
-                derived = self.env.get(f"{scalar_name(method, key)}_derived")
-                blank = parameter.default is None and (derived is None or derived.blank)
+                blank = parameter.default is None and not self.sure.get(f"{scalar_name(method, key)}_derived", False)
                 blank = blank or (key == "alpha" and "measured_alpha" in self.asked) or (key == "gamma" and "auto_gamma" in self.delayed)
                 sure[key] = parameter_facts(parameter, blank=blank)
         return {**self.env, **sure}
