@@ -172,7 +172,7 @@ class _Writer:
         notes = {"source": source if source != self.table.source.file else "", "doc": doc}
         notes = {note: said for note, said in notes.items() if said}
         if not notes:
-            yield from emit.entry(name, values, 2)
+            yield from emit.entry(name, values if key in ("rates", "points") else {key: values}, 2)
             return
         yield f"  {emit.text(name)}:"
         yield from emit.entry(key, values, 4)

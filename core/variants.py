@@ -113,6 +113,7 @@ def ends(parameter: Parameter, value: float, share: float) -> tuple[float | None
 
 def sensitivity(table: Table, host: Host, row: str, metric: str, share: float, ranges: Mapping[str, tuple[float, float]]) -> tuple[Result, Sensitivity]:
     """One input at a time: what its low and its high value make of ``metric``, all else as in ``row``."""
+    row = find_row(table, row)
     base = compute(around(table, host, row, {row: {}}, ()), host)
     fields = {item.name: item for item in base.book.public}
     if metric not in fields or fields[metric].facts.type != "number":
@@ -153,6 +154,7 @@ def sensitivity(table: Table, host: Host, row: str, metric: str, share: float, r
 
 def compare(table: Table, host: Host, row: str, methods: Sequence[str]) -> Result:
     """The row under each method; what it gives for its own method's parameters stays with that method."""
+    row = find_row(table, row)
     given = table.rows.filter(pl.col("id") == row)["method"][0] or table.defaults.get("method")
     own = set(str(given).split("+"))
     owners: dict[str, set[str]] = {}
