@@ -6,10 +6,11 @@ from collections.abc import Mapping
 from dataclasses import replace
 
 from scenario import acceptance, answers, contract, entities, expr, facts, graph, shared, stacks
+from scenario.asked import Asked, scalar_name
 from scenario.book import Book, EntityTable, Field, Lookup, Scalar, Value, entity_inputs, entity_rows, time_model_rows
 from scenario.contract import parameter_facts
 from scenario.errors import FormulaError, Problem, nearest
-from scenario.expr import Blank, Call, Compare, If, Logic, Name, Node, Number
+from scenario.expr import Blank, Call, Compare, If, Name, Node, Number
 from scenario.facts import Facts
 from scenario.host import Host
 from scenario.prune import without
@@ -31,7 +32,7 @@ def assemble(table: Table, host: Host) -> Book:
     return _Assembler(table, host).book()
 
 
-class _Assembler:
+class _Assembler(Asked):
     def __init__(self, table: Table, host: Host) -> None:
         self.table, self.host = table, host
         self.functions = contract.function_trees(host)
@@ -50,56 +51,6 @@ class _Assembler:
         self.absent: dict[str, Node] = {}
         self.absent = self.absences()
         self.asked = self.asked_columns()
-
-    def mentions(self) -> set[str]:
-        """The names that the table and the plugins' columns read or show."""
-        table = self.table
-        texts = [column.formula for column, _ in table.columns.values()] + ([table.where.text] if table.where else [])
-        texts += [named.column.formula for named in self.host.columns.values()]
-        found = {name for text in texts for name in expr.names(expr.parse(text))}
-        shown = [part for name in table.show for part in answers.GROUPS.get(name, (name,))]
-        return found | {name for name, _ in table.sort} | {*table.summary.rows, table.summary.columns, *table.summary.where, *shown}
-
-    def uses(self, name: str) -> bool:
-        """Whether the table says anything about a parameter."""
-        presets = (self.host.presets[preset].values for preset in self.table.presets)
-        places = (self.table.rows.columns, self.mentioned, *self.table.parameters.values(), *presets)
-        return any(name in place for place in places)
-
-    def absences(self) -> dict[str, Node]:
-        """What formulas read in place of parameters that this table has no cell for."""
-        found: dict[str, Node] = {}
-        for name, parameter in parameter_specs(self.host).items():
-            if name not in self.parameters:
-                found[name] = self.unset(parameter)
-        for name in ("alpha", "gamma", "hit_rate", *acceptance.DIALECTS, *acceptance.ADDED):
-            if name not in self.parameters:
-                found.setdefault(name, Blank())
-        if "auto_gamma" not in self.parameters:
-            found["set_gamma"] = Name("gamma") if "gamma" in self.parameters else Blank()
-        return found
-
-    def unset(self, parameter: Parameter) -> Node:
-        """What a parameter is that has no cell of its own."""
-        if parameter.derive:
-            return self.tree(parameter.derive)
-        return Number(float(parameter.default)) if isinstance(parameter.default, int | float) else Blank()
-
-    def asked_columns(self) -> set[str]:
-        """The columns of :mod:`scenario.answers` that this table has."""
-        drafting = [self.host.methods[name] for name in self.used if "alpha" in self.host.methods[name].parameters]
-        wanted = set(self.mentioned) | (set(answers.ALWAYS) if drafting else set())
-        if any(name in self.parameters for name in acceptance.LENGTHS):
-            wanted.add("measured_alpha")
-        if drafting and self.uses("acceptance"):
-            wanted.add("alpha_equivalent")
-        if "auto_gamma" in self.parameters:
-            wanted.add("best_gamma")
-        reads = {"break_even_batch": ["break_even_closed", "break_even_bracket"]}
-        if any(name in self.parameters for name in acceptance.LENGTHS):
-            reads["acceptance_source"] = ["measured_length"]
-        found = answers.closure(wanted, reads)
-        return found - set(self.absent) - set(self.table.columns)
 
     # -- the pieces, in the order in which they depend on each other -----------------------------------
 
@@ -280,17 +231,6 @@ class _Assembler:
             on = Compare(">", Name("auto_gamma"), Number(0))
             self.delayed["gamma"] = (parameter, If(on, Name("best_gamma"), Name("set_gamma")))
 
-    def dialect(self, name: str, fallback: Node) -> Node:
-        """How much is accepted where the row does not say it this way: not at all, when it says it in another."""
-        if name == "alpha":
-            measured = "measured_alpha" in self.asked
-            return If(Call("is_blank", (Name("measured_length"),)), fallback, Name("measured_alpha")) if measured else fallback
-        others = [f"{other}_given" for other in acceptance.DIALECTS if other != name and f"{other}_given" in self.fields]
-        tests = tuple(Call("is_blank", (Name(other),)) for other in others)
-        if not tests:
-            return fallback
-        return If(tests[0] if len(tests) == 1 else Logic("and", tests), fallback, Blank())
-
     def derived(self) -> list[tuple[Method, str, Parameter]]:
         """The parameters with a formula behind them, each of which has a helper column."""
         return [(m, key, p) for m in self.host.methods.values() for key, p in m.parameters.items()
@@ -402,48 +342,6 @@ class _Assembler:
             arm = self.tree(method.columns[name].formula)
             arms.append(expr.substitute(arm, self.inline(method)))
         return Call("choose", (Name(NUMBER[slot]), *arms))
-
-    def inline(self, method: Method) -> dict[str, Node]:
-        """What the formulas of a method read for its parameters that are no columns in this table."""
-        return {key: self.fallback(method, key) for key in method.parameters if key in self.parameters and not self.has_column(key)}
-
-    def answer(self, name: str, own: Mapping[str, list[Method]]) -> tuple[Column, Node]:
-        """An asked-for column and its tree."""
-        if name in answers.BY_GAMMA:
-            family, gamma = answers.BY_GAMMA[name]
-            unit, doc = answers.MEANINGS[family]
-            column = Column("", unit, f"{doc} with {gamma} draft tokens per round.")
-            if family == "tpot_ms":
-                text = answers.TPOT_G.format(gamma)
-                return replace(column, formula=text), self.tree(text)
-            source = answers.SOURCES[family]
-            inner = {key: self.answers(key, None) for key in own}
-            tree = self.answers(source, shared.OPEN[source])
-            for _ in range(3 if inner else 0):
-                tree = expr.substitute(tree, inner)
-            return column, expr.substitute(tree, {"gamma": Number(float(gamma))})
-        column = answers.ASKED[name]
-        if name == "acceptance_source":
-            return column, self.tree(self.source_text())
-        if name == "break_even_batch":
-            bound = ' and time_model == "bound"' if len(self.time_models) > 1 else ""
-            column = replace(column, formula=f"blank if draft_no < 2 else break_even_closed if experts < 1{bound} else break_even_bracket")
-        return column, self.tree(column.formula)
-
-    def source_text(self) -> str:
-        """The formula that says where the row's acceptance comes from."""
-        arms = ["blank"]
-        for method in (self.host.methods[name] for name in self.slot_methods["drafting"]):
-            if "alpha" not in method.parameters:
-                arms.append("blank")
-                continue
-            parts = [f'"{name}" if not is_blank({of}) else' for name, of in (("tree", "tree"), ("profile", "acceptance"))
-                     if of in method.parameters and of in self.parameters]  # fmt: skip
-            parts += ['"measured length" if not is_blank(measured_length) else'] if "measured_length" in self.asked else []
-            parts += ['"constant alpha" if not is_blank(alpha_given) else'] if "alpha_given" in self.fields else []
-            default = self.scalars[scalar_name(method, "alpha")].origin == "default"
-            arms.append(" ".join([*parts, '"constant alpha (default)"' if default else '"constant alpha"']))
-        return f"choose(draft_no, {', '.join(arms)})"
 
     def find_lookup(self, name: str) -> Field | None:
         """The catalog field that a name stands for, if any."""
@@ -627,11 +525,6 @@ class _Assembler:
             varying = [name for name in table.rows.columns if name in inputs and table.rows[name].n_unique() > 1]
             across = next((name for name in ("method", "model", "gpu", *varying) if name in varying), "model")
         return metrics, across
-
-
-def scalar_name(method: Method, parameter: str) -> str:
-    """The name of a method's parameter among the assumptions: ``eagle_alpha``."""
-    return f"{method.name}_{parameter}".replace("-", "_").replace(".", "_")
 
 
 def calc(name: str, column: Column, node: Node, text: str) -> Field:

@@ -15,10 +15,9 @@ PRICE = "usd_per_million_tokens"
 
 def _read(path: str, plugins: tuple[str, ...]) -> tuple[Any, Any]:
     from scenario import api, host
-    from scenario import table as tables
 
     loaded = host.load(plugins)
-    return tables.load(api.locate(path), loaded), loaded
+    return api.load_table(path, loaded), loaded
 
 
 @click.command()

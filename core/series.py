@@ -10,7 +10,6 @@ from scenario import vectors
 from scenario.catalog import NAME, mapping, same_but_case
 from scenario.yamltree import Node, Source
 
-
 KINDS = ("rates", "marginal", "conditional", "lengths")
 """Ways to give a profile: marginal rates (``rates`` says the same), conditional rates, or tokens per round by gamma."""
 

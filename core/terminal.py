@@ -142,7 +142,7 @@ def print_check(file: str, found: Checked) -> None:
         return
     shown = found.differences[:MAX_SHOWN]
     rows = [(d.place, d.column, shown_as(d.shows), shown_as(d.engine), d.cause) for d in shown]
-    _table(("cell", "column", "shows", "engine", "cause"), rows, right=(2, 3))
+    table_of(("cell", "column", "shows", "engine", "cause"), rows, right=(2, 3))
     if len(found.differences) > MAX_SHOWN:
         console.print(f"and {len(found.differences) - MAX_SHOWN:,} more")
     causes = Counter(d.cause for d in found.differences)

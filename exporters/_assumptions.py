@@ -183,6 +183,27 @@ def paint_overrides(sheet: Sheet, first: int, last: int, last_row: int) -> None:
     sheet.sheet.conditional_formatting.add(f"{start}{FIRST}:{end}{last_row}", rule)
 
 
+STARTS = {"p": 2, "E": 2 + POSITIONS, "a": 3 + 2 * POSITIONS}
+"""The columns at which marginal rates, lengths (from 0 drafts) and conditional rates begin on the sheet Profiles."""
+
+
+def _profile_cell(kind: str, k: int, row: int, dialect: str, given: int) -> str:
+    """The formula of a marginal rate, length or conditional rate at position ``k`` of a profile with ``given`` positions."""
+
+    def at(what: str, position: int) -> str:
+        return f"{get_column_letter(STARTS[what] + position - (what != 'E'))}{row}"
+
+    if kind == "E":
+        return f"{at('E', k - 1)}+{at('p', k)}"
+    if kind == "a" and k > given:
+        return at("a", k - 1) if k > 1 else at("p", 1)
+    if kind == "a":
+        return f"IF({at('p', k - 1)}>0,{at('p', k)}/{at('p', k - 1)},0)" if k > 1 else at("p", 1)
+    if dialect == "lengths" and k <= given:
+        return f"{at('E', k)}-{at('E', k - 1)}"
+    return f"{at('p', k - 1)}*{at('a', k)}" if k > 1 else at("a", 1)
+
+
 def profiles(layout: Layout, workbook: Workbook) -> Sheet:
     """Acceptance profiles in every dialect: what was given is blue, the others follow, live."""
     sheet = Sheet(workbook.create_sheet("Profiles"))
@@ -193,26 +214,16 @@ def profiles(layout: Layout, workbook: Workbook) -> Sheet:
     found = list(layout.book.vectors.profiles.values())
     for row, profile in enumerate(found, FIRST):
         sheet.put(row, 1, profile.name, "scn.label")
-        given = len(profile.rates)
-        p, e, a = (lambda k: f"{get_column_letter(1 + k)}{row}"), (lambda k: f"{get_column_letter(2 + POSITIONS + k)}{row}"), (
-            lambda k: f"{get_column_letter(2 + 2 * POSITIONS + k)}{row}")  # fmt: skip
-        texts = {"p": lambda k: f"{p(k - 1)}*{a(k)}" if k > 1 else a(1), "E": lambda k: f"{e(k - 1)}+{p(k)}",
-                 "a": lambda k: f"IF({p(k - 1)}>0,{p(k)}/{p(k - 1)},0)" if k > 1 else p(1)}  # fmt: skip
         typed = {"marginal": "p", "conditional": "a", "lengths": "E"}[profile.given]
-        values = profile.values or profile.rates
-        sheet.put(row, 2 + POSITIONS, 1, "scn.calc", "0.0000")
+        values, given = profile.values or profile.rates, len(profile.rates)
+        sheet.put(row, STARTS["E"], 1, "scn.calc", "0.0000")
         for k in steps:
-            for kind, column, shows in (("p", 1 + k, profile.continued[k - 1]), ("E", 2 + POSITIONS + k, profile.lengths[k]),
-                                        ("a", 2 + 2 * POSITIONS + k, profile.conditional[k - 1])):  # fmt: skip
+            for kind, shows in (("p", profile.continued[k - 1]), ("E", profile.lengths[k]), ("a", profile.conditional[k - 1])):
+                column = STARTS[kind] + (k if kind == "E" else k - 1)
                 if k <= given and kind == typed:
                     sheet.put(row, column, values[k - 1], "scn.input", "0.0000")
-                    continue
-                text = texts[kind](k)
-                if kind == "a" and k > given:
-                    text = a(k - 1)
-                elif kind == "p" and profile.given == "lengths" and k <= given:
-                    text = f"{e(k)}-{e(k - 1)}"
-                sheet.formula(row, column, text, shows, "scn.calc", "0.0000")
+                else:
+                    sheet.formula(row, column, _profile_cell(kind, k, row, profile.given, given), shows, "scn.calc", "0.0000")
         sheet.put(row, len(names) - 2, profile.given, "scn.meta")
         sheet.put(row, len(names) - 1, profile.doc, "scn.meta")
         sheet.put(row, len(names), profile.source, "scn.meta")

@@ -28,7 +28,7 @@ def helpers(result: Result, layout: Layout, workbook: Workbook) -> list[tuple[Sh
         recipe = [ColumnXml("id", "A", identity.style_id, f"{sheet_ref('Scenarios')}!$A{ROW}", "text")]
         del sheet.sheet._cells[FIRST, 1]
         sheet.put(FIRST - 1, 1, "id", "scn.head")
-        sizes = [max(result.full["id"].str.len_chars().max() or 8, 10) + 2.0]  # type: ignore[operator, type-var]
+        sizes = [max([len(name) for name in result.full["id"].to_list()[:1000]] + [10]) + 2.0]
         for index, column in enumerate(columns.values(), 2):
             assert column.item is not None
             sheet.put(FIRST - 3, index, column.item.unit, "scn.meta")

@@ -149,11 +149,10 @@ def lay_out(book: Book, rows: int, key: tuple[str, ...]) -> Layout:
     plan.append(("summary_key", "CALC", None, "What the Summary finds the row by."))
     letters = {name: get_column_letter(index) for index, (name, *_) in enumerate(plan, 1)}
     elsewhere: dict[str, str] = {}
-    for item in fields:
-        if item.sheet:
-            beside = layout.helpers.setdefault(item.sheet, {})
-            letters[item.name], elsewhere[item.name] = get_column_letter(len(beside) + 2), item.sheet
-            beside[item.name] = Column(item.name, "CALC", letters[item.name], "", item)
+    for helper in (item for item in fields if item.sheet):
+        beside = layout.helpers.setdefault(helper.sheet, {})
+        letters[helper.name], elsewhere[helper.name] = get_column_letter(len(beside) + 2), helper.sheet
+        beside[helper.name] = Column(helper.name, "CALC", letters[helper.name], "", helper)
 
     def reference(name: str, here: str = "") -> str:
         if name in book.scalars:

@@ -18,7 +18,19 @@ def write_xlsx(result: Result, stream: BinaryIO) -> None:
     import polars as pl
     from openpyxl import Workbook
 
-    from scenario.exporters import _assumptions, _charts, _extras, _front, _helpers, _layout, _scenarios, _sensitivity, _splice, _style, _summary
+    from scenario.exporters import (
+        _assumptions,
+        _charts,
+        _extras,
+        _front,
+        _helpers,
+        _layout,
+        _scenarios,
+        _sensitivity,
+        _splice,
+        _style,
+        _summary,
+    )
 
     workbook = Workbook()
     del workbook[workbook.active.title]

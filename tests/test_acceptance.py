@@ -113,7 +113,7 @@ def test_constant_alpha_is_flagged() -> None:
 def test_agreeing_dialects_may_stand_together() -> None:
     """Two dialects in one place that mean the same to the digits printed are no error."""
     assert one(alpha=0.7, acceptance_length=2.77, gamma=4)["tokens_per_round"] == pytest.approx(2.77, rel=0.01)
-    with pytest.raises(ScenarioError, match="contradict each other: alpha means 2.77, acceptance_length means 3 tokens a round at gamma 4"):
+    with pytest.raises(ScenarioError, match=r"contradict each other: alpha means 2\.77, acceptance_length means 3 tokens a round at gamma 4"):
         one(alpha=0.7, acceptance_length=3, gamma=4)
 
 

@@ -81,7 +81,7 @@ def test_best_refuses_what_it_does_not_know(file: str, arguments: list[str], sai
 
 def test_sensitivity_moves_one_input_at_a_time() -> None:
     """Each end is the price of a table in which that input alone was changed; prices scale as 1.1 with the hourly price."""
-    result, found = variants.sensitivity(tables.load(TABLE, HOST), HOST, ROW, "usd_per_million_tokens", 0.1, {"gamma": (1, 8)})
+    _, found = variants.sensitivity(tables.load(TABLE, HOST), HOST, ROW, "usd_per_million_tokens", 0.1, {"gamma": (1, 8)})
     swings = {swing.name: swing for swing in found.swings}
     assert swings["usd_per_hour"].at_high == pytest.approx(1.1 * found.base, rel=1e-12)
     assert (swings["gamma"].low, swings["gamma"].high) == (1, 8)
