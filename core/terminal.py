@@ -13,7 +13,7 @@ from rich.console import Console
 from rich.table import Table
 from rich.text import Text
 
-from scenario import api, catalog, contract, entities, functions, shared
+from scenario import answers, api, catalog, contract, entities, functions, shared
 from scenario.book import Field
 from scenario.expr import UNLIMITED
 from scenario.host import Host
@@ -174,6 +174,8 @@ def print_list(what: str, host: Host) -> None:
         for name, column in columns.items():
             asked = "Open: methods answer it; vanilla: " if name in shared.OPEN else "= "
             _entry(_with_unit(name, column.unit), [column.doc, f"{asked}{column.formula}", column.source and f"Source: {column.source}"])
+        for name in answers.SHOWN:
+            _entry(_with_unit(name, answers.ASKED[name].unit), [answers.ASKED[name].doc, "Worked out where a table mentions it (show:)."])
         catalogs = {f"gpu_{name}": field for name, field in entities.GPU_FIELDS.items()} | entities.MODEL_FIELDS
         for name, parameter in catalogs.items():
             _entry(_with_unit(name, parameter.unit), [parameter.doc, "From the catalog."])
