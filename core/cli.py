@@ -25,6 +25,7 @@ LATER = {
     "diff": "cli_diff", "export-table": "cli_export",
     "explain": "cli_explain", "graph": "cli_explain", "simulate": "cli_simulate",
     "new-plugin": "cli_author", "schema": "cli_author",
+    "best": "cli_answers", "sensitivity": "cli_answers", "compare": "cli_answers",
 }  # fmt: skip
 
 

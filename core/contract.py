@@ -9,7 +9,7 @@ from dataclasses import fields
 from functools import lru_cache
 from typing import TYPE_CHECKING, Any
 
-from scenario import entities, expr, facts, functions, shared, yamltree
+from scenario import answers, entities, expr, facts, functions, shared, yamltree
 from scenario.errors import FormulaError, PluginError, Problem, nearest
 from scenario.facts import Facts
 from scenario.spec import API, Column, Exporter, Function, Method, NamedColumn, Parameter, Preset, TimeModel
@@ -18,9 +18,9 @@ if TYPE_CHECKING:
     from scenario.host import Host
 
 _SLUG = re.compile(r"[a-z][a-z0-9]*([._-][a-z0-9]+)*\Z")
-KINDS = ("number", "integer", "flag", "model", "profile", "choice")
+KINDS = ("number", "integer", "flag", "model", "profile", "tree", "choice")
 RESERVED = {*expr.LITERALS, *expr.CONSTANTS, *keyword.kwlist}
-TEXT_KINDS = ("model", "profile", "choice")
+TEXT_KINDS = ("model", "profile", "tree", "choice")
 
 
 def parameter_facts(parameter: Parameter, *, blank: bool | None = None) -> Facts:
@@ -98,6 +98,8 @@ def shared_names() -> dict[str, Facts]:
     for name in shared.COLUMNS:
         kind = {"bound": "text", "status": "text", "fits": "flag"}.get(name, "number")
         env[name] = Facts(kind, -1e30, 1e30)
+    for name in answers.SHOWN:
+        env[name] = facts.TEXT if name == "acceptance_source" else Facts(low=-1e30, high=1e30, blank=True)
     return env
 
 
@@ -225,8 +227,7 @@ def named_problem(parameter: Parameter, value: Any) -> str:
     if parameter.kind == "model" and value not in catalog.builtin().models:
         return f"there is no model '{value}' in the catalog"
     if parameter.kind == "profile":
-        rates = series.rates_of(str(value))
-        return series.fault(rates) if rates is not None else f"'{value}' is not a series of rates such as 0.8/0.6/0.5"
+        return series.text_fault(str(value))
     return ""
 
 

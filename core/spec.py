@@ -42,8 +42,9 @@ class Parameter:
     formula that is tried before the default (blank results fall through). ``low`` and ``high`` are
     inclusive limits; ``above`` is a limit that is not reached (``above=0``: must be positive).
     ``kind`` is ``number``, ``integer``, ``flag`` (0 or 1), ``model`` (a catalog name, whose fields then
-    read as ``<parameter>_<field>``), ``profile`` (an acceptance profile or a list of marginal rates) or
-    ``choice`` (one of ``choices``).
+    read as ``<parameter>_<field>``), ``profile`` (an acceptance profile or a list of marginal rates), ``tree`` (a
+    draft tree) or ``choice`` (one of ``choices``). A ``quiet`` one takes no column and no cell in tables that do not
+    mention it; formulas then read its default, or blank.
     """
 
     default: float | str | None = None
@@ -58,6 +59,7 @@ class Parameter:
     choices: tuple[str, ...] = ()
     title: str = ""
     format: str = ""
+    quiet: bool = False
 
 
 @dataclass(frozen=True)

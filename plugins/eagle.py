@@ -22,11 +22,15 @@ def scenario_methods():
                 None, 0, 10, "", "Time of one draft pass over that of one target step.",
                 "0.107 to 0.131 on 8B, 0.05 on 70B, https://specdecode-bench.github.io/ figure 4; derived from one layer, "
                 "the fusion matrix, the LM head and a launch unless typed",
-                derive="draft_pass_ms(block_active_params + 2 * hidden * hidden, embedding_params, 1) / baseline_ms"),
+                derive="draft_forward_ms(block_active_params + 2 * hidden * hidden, block_active_params + 2 * hidden * hidden,"
+                " embedding_params, 1, 16, gpus, cache_gb_of(kv_width)) / baseline_ms"),
+            "tree": Parameter(None, doc="Draft tree verified instead of a chain; gamma is its depth.", kind="tree", quiet=True),
         },
         columns={
-            "rows_per_sequence": Column("gamma + 1", "rows", "The drafts and the token before them."),
-            "tokens_per_round": Column("chain_tokens(acceptance, alpha, gamma)", "tokens", "A chain of drafts."),
+            "rows_per_sequence": Column("tree_rows(tree, gamma) + 1 if not is_blank(tree) else gamma + 1", "rows",
+                                        "The drafts and the token before them."),
+            "tokens_per_round": Column("tree_tokens(tree, gamma) if not is_blank(tree) else chain_tokens(acceptance, alpha, gamma)",
+                                       "tokens", "A chain of drafts, or a tree of them."),
             "draft_ms": Column("gamma * draft_cost * baseline_ms", "ms", "One pass of the head per token."),
             "draft_weight_gb": Column("(block_active_params + 2 * hidden * hidden) * 16 / 8e9", "GB",
                                       "One layer and the fusion matrix in BF16; the LM head is the target's."),

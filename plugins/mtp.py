@@ -20,14 +20,18 @@ def scenario_methods():
                                     "takes the place of alpha.", kind="profile"),
             "draft_cost": Parameter(
                 None, 0, 10, "", "Time of one draft pass over that of one target step.",
-                "Derived from one block, its projection and the shared LM head unless typed",
-                derive="draft_pass_ms(block_active_params + 2 * hidden * hidden, embedding_params, 1) / baseline_ms"),
+                "Derived from one block (of a mixture, the experts that the batch touches), its projection and the shared LM head, "
+                "read as the model is stored, unless typed",
+                derive="draft_forward_ms(block_dense_params + (experts_hit(batch) * expert_params if moe_layers > 0 else 0)"
+                " + 2 * hidden * hidden, block_dense_params + (experts_per_token * expert_params if moe_layers > 0 else 0)"
+                " + 2 * hidden * hidden, embedding_params, 1, weights_bits, gpus, cache_gb_of(kv_width)) / baseline_ms"),
         },
         columns={
             "rows_per_sequence": Column("gamma + 1", "rows", "The drafts and the token before them."),
             "tokens_per_round": Column("chain_tokens(acceptance, alpha, gamma)", "tokens", "1 + a1 + a1 a2 ..."),
             "draft_ms": Column("gamma * draft_cost * baseline_ms", "ms", "One pass of the block per token."),
-            "draft_weight_gb": Column("(block_params + 2 * hidden * hidden) * weights_bits / 8e9", "GB",
+            "draft_weight_gb": Column("(block_dense_params + (experts * expert_params if moe_layers > 0 else 0) + 2 * hidden * hidden)"
+                                      " * weights_bits / 8e9", "GB",
                                       "One block with all its experts and the projection, stored like the model."),
             "draft_kv_bytes_per_token": Column("kv_width * kv_bits / 8", "bytes", "The cache of one block."),
         },

@@ -22,8 +22,12 @@ def scenario_methods():
             "draft_cost": Parameter(
                 0.1, 0, 10, "", "Time of one draft pass over that of one target step.",
                 f"{LEVIATHAN}, table 4: 0.02 to 0.11; measured up to 0.375, https://specdecode-bench.github.io/",
-                derive="draft_pass_ms(draft_params - draft_embedding_params - draft_lm_head_params,"
-                " draft_embedding_params, draft_layers) / baseline_ms"),
+                derive="draft_forward_ms(draft_params - draft_embedding_params - draft_lm_head_params,"
+                " draft_active_params - draft_embedding_params - draft_lm_head_params, draft_embedding_params, draft_layers,"
+                " draft_bits, draft_gpus, cache_gb_of(draft_layers * draft_kv_width)) / baseline_ms"),
+            "draft_bits": Parameter(16, None, 32, "bit", "Bits per weight of the draft.", above=0, quiet=True),
+            "draft_gpus": Parameter(None, 1, 1e6, "GPUs", "GPUs that share a pass of the draft (its own tensor-parallel size); "
+                                    "blank: all.", kind="integer", derive="gpus", quiet=True),
         },
         columns={
             "rows_per_sequence": Column("gamma + 1", "rows", "The drafts and the token before them."),
@@ -31,7 +35,7 @@ def scenario_methods():
                                        source=f"{LEVIATHAN}, equation 1"),
             "draft_ms": Column("gamma * draft_cost * baseline_ms", "ms", "One pass of the draft per token.",
                                source=f"{LEVIATHAN}, theorem 3.8"),
-            "draft_weight_gb": Column("coalesce(draft_params * 16 / 8e9, 0)", "GB", "The draft in BF16."),
+            "draft_weight_gb": Column("coalesce(draft_params * draft_bits / 8e9, 0)", "GB", "The draft as it is stored."),
             "draft_kv_bytes_per_token": Column("coalesce(draft_layers * draft_kv_width * kv_bits / 8, 0)", "bytes",
                                                "The draft keeps a cache of its own."),
         },
