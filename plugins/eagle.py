@@ -3,6 +3,19 @@
 from scenario import Column, Method, Parameter, Preset, hookimpl
 
 EAGLE = "Li et al. 2024, arXiv:2401.15077"
+# Name, rates by position (conditional: each given that those before were accepted), drafts, source.
+MEASURED = (
+    ("eagle-vicuna-7b", "conditional:0.79/0.74/0.72/0.73/0.67", 5,
+     "Li et al. 2024, arXiv:2401.15077, table 2, greedy, MT-bench, Vicuna 7B"),
+    ("eagle-vicuna-13b", "conditional:0.79/0.74/0.72/0.74/0.7", 5,
+     "Li et al. 2024, arXiv:2401.15077, table 2, greedy, MT-bench, Vicuna 13B"),
+    ("eagle-vicuna-33b", "conditional:0.74/0.69/0.67/0.67/0.66", 5,
+     "Li et al. 2024, arXiv:2401.15077, table 2, greedy, MT-bench, Vicuna 33B"),
+    ("eagle-llama2-chat-7b", "conditional:0.76/0.69/0.67/0.68/0.68", 5,
+     "Li et al. 2024, arXiv:2401.15077, table 2, greedy, MT-bench, LLaMA2-Chat 7B"),
+    ("eagle-llama2-chat-13b", "conditional:0.77/0.69/0.69/0.7/0.71", 5,
+     "Li et al. 2024, arXiv:2401.15077, table 2, greedy, MT-bench, LLaMA2-Chat 13B"),
+)  # fmt: skip
 
 
 @hookimpl
@@ -46,3 +59,5 @@ def scenario_presets():
         "EAGLE on LLaMA2-Chat 70B, MT-bench, greedy: conditional rates .75 .69 .65 .64 .64 as marginal ones.",
         f"{EAGLE}, table 2",
     )  # fmt: skip
+    for name, rates, drafts, source in MEASURED:
+        yield Preset(name, "eagle", {"acceptance": rates, "gamma": drafts}, "Measured rates by position.", source)

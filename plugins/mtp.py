@@ -3,6 +3,17 @@
 from scenario import Column, Method, Parameter, Preset, hookimpl
 
 DEEPSEEK = "DeepSeek-V3 technical report, arXiv:2412.19437, section 5.4.3"
+# Name, rates by position (conditional: each given that those before were accepted), drafts, source.
+MEASURED = (
+    ("mtp-deepseek-v4", "0.7694/0.3807", 2,
+     "vLLM pull request 41044, random prompts"),
+    ("mtp-deepseek-v4-flash", "0.7002/0.2874", 2,
+     "vLLM pull request 41044, random prompts, temperature 1"),
+    ("mtp-qwen3.6-27b", "0.917/0.837/0.648/0.538/0.451/0.348", 6,
+     "club-3090 issue 105, a live log"),
+    ("mtp-gemma4-26b-a4b", "0.844/0.599/0.385/0.271", 4,
+     "spark-vllm-docker issue 343, a live log"),
+)  # fmt: skip
 
 
 @hookimpl
@@ -43,3 +54,5 @@ def scenario_presets():
     yield Preset("deepseek-v3-mtp", "mtp", {"alpha": 0.85, "gamma": 1},
                  "Second token accepted 85 to 90 % of the time; the maker reports 1.8 times the tokens per second.",
                  DEEPSEEK)  # fmt: skip
+    for name, rates, drafts, source in MEASURED:
+        yield Preset(name, "mtp", {"acceptance": rates, "gamma": drafts}, "Measured rates by position.", source)

@@ -1,8 +1,13 @@
 """Multi-token prediction with a block of its own for every position, instead of one that is used again."""
 
-from scenario import Column, Method, Parameter, hookimpl
+from scenario import Column, Method, Parameter, Preset, hookimpl
 
 DEEPSEEK = "DeepSeek-V3 technical report, arXiv:2412.19437, section 2.2"
+# Name, rates by position (conditional: each given that those before were accepted), drafts, source.
+MEASURED = (
+    ("mtp-multi-layer-gsm8k", "0.7568/0.6011/0.4976/0.4113/0.3538/0.298/0.2608/0.2229", 8,
+     "vLLM pull request 48892, GSM8K"),
+)  # fmt: skip
 
 
 @hookimpl
@@ -36,3 +41,9 @@ def scenario_methods():
             "draft_kv_bytes_per_token": Column("gamma * kv_width * kv_bits / 8", "bytes", "A cache for every block."),
         },
     )  # fmt: skip
+
+
+@hookimpl
+def scenario_presets():
+    for name, rates, drafts, source in MEASURED:
+        yield Preset(name, "mtp-modules", {"acceptance": rates, "gamma": drafts}, "Measured rates by position.", source)

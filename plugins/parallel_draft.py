@@ -1,8 +1,14 @@
 """A parallel block drafter: one pass of the head drafts all positions at once."""
 
-from scenario import Column, Method, Parameter, hookimpl
+from scenario import Column, Method, Parameter, Preset, hookimpl
 
 PEAGLE = "P-EAGLE, vLLM blog"
+# Name, drafts, tokens per round with the bonus, task.
+LENGTHS = (
+    ("parallel-draft-gpt-oss-20b-humaneval", 7, 3.94, "HumanEval"),
+    ("parallel-draft-gpt-oss-20b-speed-bench", 7, 3.38, "SPEED-Bench"),
+    ("parallel-draft-gpt-oss-20b-mt-bench", 7, 3.70, "MT-Bench"),
+)
 
 
 @hookimpl
@@ -34,3 +40,10 @@ def scenario_methods():
             "draft_kv_bytes_per_token": Column("kv_width * kv_bits / 8", "bytes", "The cache of one layer."),
         },
     )  # fmt: skip
+
+
+@hookimpl
+def scenario_presets():
+    for name, drafts, length, task in LENGTHS:
+        values = {"acceptance_length": length, "measured_gamma": drafts, "gamma": drafts}
+        yield Preset(name, "parallel-draft", values, f"Acceptance length, {task}.", PEAGLE)

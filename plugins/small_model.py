@@ -1,8 +1,20 @@
 """Speculative decoding with a small draft model: it drafts gamma tokens, the target verifies them in one pass."""
 
-from scenario import Column, Method, Parameter, hookimpl
+from scenario import Column, Method, Parameter, Preset, hookimpl
 
 LEVIATHAN = "Leviathan, Kalman, Matias 2023, arXiv:2211.17192"
+# Name, alpha, draft cost (None: not published), pair of models.
+PAIRS = (
+    ("t5-small-for-t5-xxl-translation", 0.75, 0.02, "T5-small for T5-XXL, English to German, greedy"),
+    ("t5-base-for-t5-xxl-translation", 0.8, 0.04, "T5-base for T5-XXL, English to German, greedy"),
+    ("t5-large-for-t5-xxl-translation", 0.82, 0.11, "T5-large for T5-XXL, English to German, greedy"),
+    ("t5-small-for-t5-xxl-summaries", 0.65, 0.02, "T5-small for T5-XXL, CNN/DM, greedy"),
+    ("t5-base-for-t5-xxl-summaries", 0.73, 0.04, "T5-base for T5-XXL, CNN/DM, greedy"),
+    ("t5-large-for-t5-xxl-summaries", 0.74, 0.11, "T5-large for T5-XXL, CNN/DM, greedy"),
+    ("lamda-100m-for-lamda-137b", 0.61, None, "LaMDA 100M for LaMDA 137B, greedy"),
+    ("lamda-2b-for-lamda-137b", 0.71, None, "LaMDA 2B for LaMDA 137B, greedy"),
+    ("lamda-8b-for-lamda-137b", 0.75, None, "LaMDA 8B for LaMDA 137B, greedy"),
+)  # fmt: skip
 
 
 @hookimpl
@@ -40,3 +52,10 @@ def scenario_methods():
                                                "The draft keeps a cache of its own."),
         },
     )  # fmt: skip
+
+
+@hookimpl
+def scenario_presets():
+    for name, alpha, cost, pair in PAIRS:
+        values = {"alpha": alpha} if cost is None else {"alpha": alpha, "draft_cost": cost}
+        yield Preset(name, "small-model", values, pair, f"{LEVIATHAN}, tables 3 and 4")
