@@ -50,7 +50,8 @@ def best(table: str, where: str, by: tuple[str, ...], metric: str, plugins: tupl
 @PLUGINS
 @QUIET
 def sensitivity(
-    table: str, row: str | None, metric: str, share: float, ranges: tuple[str, ...], output: str | None, plugins: tuple[str, ...], quiet: bool
+    table: str, row: str | None, metric: str, share: float, ranges: tuple[str, ...], output: str | None, plugins: tuple[str, ...],
+    quiet: bool,
 ) -> None:
     """Which input of a row moves the price most: one at a time, the largest first."""
     from scenario import terminal_answers as terminal

@@ -31,7 +31,8 @@ def print_best(found: Best) -> None:
         of = ", ".join(str(value) for value in choice.group.values())
         head = f"{of}: " if of else ""
         if choice.row is None:
-            console.print(Text(f"{head}none of {choice.rows:,} rows will do" + (f"; {_stopped(found, choice.stop)}" if choice.stop else "")))
+            why = f"; {_stopped(found, choice.stop)}" if choice.stop else ""
+            console.print(Text(f"{head}none of {choice.rows:,} rows will do{why}"))
         elif choice.stop is None:
             console.print(Text(f"{head}no better row is stopped by a limit", style="dim"))
         else:

@@ -111,7 +111,9 @@ def ends(parameter: Parameter, value: float, share: float) -> tuple[float | None
     return (low if step else None), (high if step else None)
 
 
-def sensitivity(table: Table, host: Host, row: str, metric: str, share: float, ranges: Mapping[str, tuple[float, float]]) -> tuple[Result, Sensitivity]:
+def sensitivity(
+    table: Table, host: Host, row: str, metric: str, share: float, ranges: Mapping[str, tuple[float, float]]
+) -> tuple[Result, Sensitivity]:
     """One input at a time: what its low and its high value make of ``metric``, all else as in ``row``."""
     row = find_row(table, row)
     base = compute(around(table, host, row, {row: {}}, ()), host)
