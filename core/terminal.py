@@ -235,7 +235,7 @@ def _models(known: catalog.Catalog) -> Iterable[Sequence[str]]:
     for row in frame.iter_rows(named=True):
         entry = known.models[row["name"]]
         yield (row["name"], entry.title, f"{row['params'] / 1e9:.2f} B", f"{row['active_params'] / 1e9:.2f} B", f"{row['layers']:.0f}",
-               f"{row['kv']:,.0f}", f"{row['max_context']:,.0f}", entry.cited)  # fmt: skip
+               f"{row['kv']:,.0f}", f"{row['context_length']:,.0f}", entry.cited)  # fmt: skip
 
 
 def _gpus(known: catalog.Catalog) -> Iterable[Sequence[str]]:

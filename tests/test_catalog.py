@@ -51,10 +51,7 @@ def test_total_parameters_are_the_stated_ones(name: str, computed) -> None:
     assert MODELS[name]["stated_source"]
 
 
-BIASES = pytest.mark.xfail(
-    strict=True, reason="extra_params counts the biases of all 128 experts as active: 5.17e9 instead of 5.13e9 parameters"
-)
-MIXTURES = [pytest.param(name, marks=BIASES) if name == "gpt-oss-120b" else name for name in MODELS if "experts" in MODELS[name]]
+MIXTURES = [name for name in MODELS if "experts" in MODELS[name]]
 
 
 @pytest.mark.parametrize("name", MIXTURES)
