@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 import polars as pl
 
-from scenario import contract, shared
+from scenario import contract, features, shared
 from scenario.entities import FORMATS
 from scenario.spec import Parameter
 from scenario.yamltree import Node
@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from scenario.reader import Reader
 
 TEXT_NAMES = ("id", "model", "gpu", "method", "time_model")
-QUANTIZED = tuple(name for name, (bits, _) in FORMATS.items() if bits < 8)
+QUANTIZED = (*(name for name, (bits, _) in FORMATS.items() if bits < 8), features.PUBLISHED)
 LISTED = 10_000
 """Rows that one written row may expand to before they are made as a frame rather than as lists."""
 
@@ -124,6 +124,8 @@ class Expander:
 
     def missing(self, place: Node, cells: Mapping[str, Node], what: str) -> None:
         names = [name for name in shared.REQUIRED if name not in cells and name not in self.promised]
+        if "context" in names and all(name in cells or name in self.promised for name in ("prompt_tokens", "output_tokens")):
+            names.remove("context")  # the prompt and half the output
         others = [name for name in names if name != "context"]
         if others:
             listed = ", ".join(others[:-1]) + f" and {others[-1]}" if len(others) > 1 else others[0]
