@@ -269,7 +269,7 @@ class _Assembler(Asked):
 
     def given(self, name: str, parameter: Parameter) -> None:
         self.add(Field(f"{name}_given", "input", parameter_facts(parameter, blank=True), parameter.unit,
-                       doc=f"{parameter.doc} Blank: the default applies.", parameter=parameter, public=False))  # fmt: skip
+                       doc=f"{parameter.doc} Blank: the default applies.", parameter=parameter, public=False, format=parameter.format))  # fmt: skip
 
     def by_method(self, name: str) -> Node:
         """The value of a parameter where the row gives none, by the row's method."""

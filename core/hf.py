@@ -14,7 +14,7 @@ from typing import Any
 
 from scenario import hf_quant
 from scenario.errors import Problem, TableError, nearest
-from scenario.hf_families import ALIASES, ENCODERS, FAMILIES, HARMLESS, HARMLESS_ENDINGS, INHERITED, NESTED, UNSUPPORTED, WARN, Family
+from scenario.hf_families import ALIASES, ENCODERS, FAMILIES, HARMLESS, HARMLESS_ENDINGS, HARMLESS_VALUES, INHERITED, NESTED, UNSUPPORTED, WARN, Family
 
 
 @dataclass
@@ -52,6 +52,8 @@ def read(config: Mapping[str, Any], family: str = "") -> Reading:
         reader.run()
     except _Stop:
         pass
+    except (AttributeError, KeyError, TypeError, ValueError, ZeroDivisionError) as error:
+        reader.out.errors.append(f"the config is not laid out as one of its family is ({type(error).__name__}: {str(error)[:80]})")
     return reader.out
 
 
@@ -103,6 +105,8 @@ class _Reader:
                 (f"model_type '{said}' is not a family that is known" if said else "the config has no model_type")
                 + (f"; {near}" if near else "") + ": give family: llama (or another one) beside hf_config to have it read as such")  # fmt: skip
             return FAMILIES["llama"]
+        if found.warn:
+            self.out.warnings.append(found.warn)
         return found
 
     def get(self, *names: str, default: Any = None) -> Any:
@@ -122,6 +126,8 @@ class _Reader:
         if isinstance(value, int | float) and not isinstance(value, bool) and value == int(value) and 0 <= value < 1e15:
             if all(self.keys.get(name) is None for name in names):
                 self.out.warnings.append(f"{names[0]} is not given: {value:g}, as the family has it by default")
+            if value == 0 and needed:
+                self.out.errors.append(f"{names[0]} is 0")
             return float(value)
         if value is not None:
             self.out.errors.append(f"{names[0]} is {json.dumps(value)[:60]}, not a whole number")
@@ -280,10 +286,10 @@ class _Reader:
         if norms != 2:
             self.out.fields["norms_per_layer"], self.out.how["norms_per_layer"] = float(norms), f"norm vectors of the {spec.name} family"
         extra = fields["hidden"] if spec.final_bias else 0
-        if spec.name in ("phi",):
-            extra += fields["vocab"]  # the LM head's bias
-        if extra:
-            self.put("extra_params", extra, "bias of the final norm" + (" and of the LM head" if spec.name == "phi" else ""))
+        head_bias = self.flag("lm_head_bias", default=spec.name == "phi")
+        if head_bias:
+            extra += fields["vocab"]
+        self.put("extra_params", extra, "bias of the final norm" + (" and of the LM head" if head_bias else ""))
 
     def stored(self) -> None:
         kind = str(self.get("torch_dtype", "dtype", default="bfloat16"))
@@ -308,6 +314,8 @@ class _Reader:
         """Every key that was not used is harmless, or named."""
         for key, value in self.keys.items():
             if value in (None, False, 0, "", "none") or value == [] or value == {}:
+                continue
+            if value == HARMLESS_VALUES.get(key):
                 continue
             if key in UNSUPPORTED:
                 self.out.errors.append(f"{key} ({json.dumps(value)[:40]}): {UNSUPPORTED[key]} cannot be computed by this version")

@@ -33,6 +33,7 @@ class Family:
     expert_ffn_is_ffn: bool = False
     router_bias: bool = False
     expert_bias: bool = False
+    warn: str = ""
     sinks: bool = False
     mixer: str = ""
     defaults: Mapping[str, object] = field(default_factory=dict)
@@ -45,6 +46,8 @@ GEMMA = Family("gemma", tied=True)
 DEEPSEEK = Family("deepseek_v2")
 LAYER_NORM = Family("gpt", tied=True, qkv_default=True, o_default=True, mlp_bias=True, norms=4, gated=False, final_bias=True)
 WIDE = Family("mixtral", windows="all", expert_ffn_is_ffn=True)
+
+SPARSE = "sparse attention is counted as attention to the whole context; its indexer's parameters and cache are left out"
 
 _GEMMA3 = {"vocab_size": 262208, "num_attention_heads": 8, "num_key_value_heads": 4, "head_dim": 256, "sliding_window": 4096,
            "sliding_window_pattern": 6}  # fmt: skip
@@ -72,6 +75,7 @@ FAMILIES: dict[str, Family] = {
     "deepseek": replace(LLAMA, name="deepseek"),
     "deepseek_v2": DEEPSEEK,
     "deepseek_v3": replace(DEEPSEEK, name="deepseek_v3", router_bias=True),
+    "glm_moe_dsa": replace(DEEPSEEK, name="glm_moe_dsa", router_bias=True, warn=SPARSE),
     "gpt_oss": Family("gpt_oss", qkv_default=True, o_default=True, windows="alternate", expert_ffn_is_ffn=True, router_bias=True,
                       expert_bias=True, sinks=True),
     "glm": replace(LLAMA, name="glm", bias="qkv", qkv_default=True),
@@ -121,7 +125,7 @@ ALIASES = {
     "qwen3_5_moe": "qwen3_5", "gemma3_text": "gemma3", "gemma4_text": "gemma4", "llama4_text": "llama4", "glm4v": "glm4",
     "glm4v_moe": "glm4_moe", "kimi_k2": "deepseek_v3", "minimax_text_01": "minimax", "minimax_m1": "minimax", "cohere2_vision": "cohere2",
     "mistral3": "mistral", "phi4": "phi3", "phi4mm": "phi3", "nemotron-nas": "nemotron_nas", "granitemoeshared": "granitemoe",
-    "ministral3": "ministral", "deepseek_v32": "deepseek_v3",
+    "ministral3": "ministral", "kimi_k25": "deepseek_v3", "deepseek_v32": "deepseek_v3",
 }  # fmt: skip
 
 NESTED = ("text_config", "llm_config", "language_config", "thinker_config")
@@ -151,7 +155,7 @@ UNSUPPORTED: dict[str, str] = {
 """Keys whose meaning this version does not compute: an error when they are set."""
 
 WARN: dict[str, str] = {
-    "index_topk": "sparse attention is counted as attention to the whole context; its indexer's parameters and cache are left out",
+    "index_topk": SPARSE,
     "index_n_heads": "see index_topk",
     "index_head_dim": "see index_topk",
     "sparse_attention_config": "sparse attention is counted as attention to the whole context",
@@ -172,7 +176,7 @@ output_router_logits router_jitter_noise input_jitter_noise swiglu_limit swiglu_
 hidden_act hidden_activation activation_function mlp_hidden_act final_logit_softcapping attn_logit_softcapping
 query_pre_attn_scalar attention_multiplier embedding_multiplier logits_scaling logit_scale residual_multiplier scale_emb scale_depth
 dim_model_base mup_denominator attn_scale floor_scale attn_temperature_tuning no_rope_layer_interval rope_layers
-cache_implementation use_bidirectional_attention chunk_size_feed_forward output_attentions output_hidden_states return_dict
+cache_implementation no_rope_layers use_bidirectional_attention chunk_size_feed_forward output_attentions output_hidden_states return_dict
 problem_type id2label label2id is_decoder add_cross_attention tie_encoder_decoder torchscript pruned_heads finetuning_task
 task_specific_params prefix tokenizer_class begin_suppress_tokens suppress_tokens sparse_layers_type keys_to_ignore_at_inference
 vocab_size_per_layer_input activation_sparsity_pattern max_window_layers use_mamba_kernels mamba_chunk_size chunk_size
@@ -189,8 +193,14 @@ quantization_config_file use_flash_attn z_loss_coefficient alpha_rope clip_qkv n
 layer_norm_type embedding_layer_norm use_post_norm use_pre_norm mtp_loss_scaling_factor moe_layer_freq_offset
 mamba_ssm_cache_dtype use_embedding_layernorm prenorm text_config_dict bias_init moe_router_load_balancing_type
 num_mtp_layers_dropout output_gate_type initial_scale init_method gradient_checkpointing use_reentrant
-router_bias_update_speed use_moe_aux_loss moe_aux_loss_coeff ref_resolution tie_weights is_causal
+bad_words_ids cross_attention_hidden_size diversity_penalty do_sample early_stopping encoder_no_repeat_ngram_size
+exponential_decay_length_penalty length_penalty max_length min_length no_repeat_ngram_size num_beam_groups num_beams
+num_return_sequences output_scores remove_invalid_values return_dict_in_generate temperature tf_legacy_loss top_k top_p typical_p
+use_bfloat16 repetition_penalty ignore_index use_unified_vision_chunk router_bias_update_speed use_moe_aux_loss moe_aux_loss_coeff ref_resolution tie_weights is_causal
 """.split())  # fmt: skip
 """Keys that change neither parameters, bytes nor arithmetic."""
+
+HARMLESS_VALUES = {"mlp_type": "default", "norm_type": "layer_norm", "mamba_proj_bias": False, "rope_type": "default"}
+"""Keys that change nothing at this value."""
 
 HARMLESS_ENDINGS = ("_token_id", "_token_index", "_token", "_tokens_per_image", "_processor_type", "_eps", "_dropout", "_dropout_prob", "_pdrop")

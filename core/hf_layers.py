@@ -26,8 +26,7 @@ def kinds(reader: _Reader) -> list[str]:
         unknown = sorted({item for item in listed if item not in NAMES})
         if unknown:
             reader.out.errors.append(f"layer pattern: kinds of layers that are not known: {', '.join(unknown)}")
-        found = [NAMES.get(item, "full") for item in listed]
-        return _hybrid(found)
+        return [NAMES.get(item, "full") for item in listed]
     found = ["full"] * n
     types = get("attn_type_list")
     swa = get("hybrid_layer_pattern")
@@ -48,11 +47,6 @@ def kinds(reader: _Reader) -> list[str]:
         found = ["full" if (i + 1) % every == 0 else "linear" for i in range(n)]
     else:
         found = _windowed(reader, n)
-    return found
-
-
-def _hybrid(found: list[str]) -> list[str]:
-    """Patterns that list feed-forward layers one by one (Nemotron-H) have none elsewhere."""
     return found
 
 
@@ -181,7 +175,7 @@ def experts(reader: _Reader, found: Sequence[str], ffn: float) -> float:
     top = n("num_experts_per_tok", "experts_per_token", "top_k_experts", "moe_k", "moe_topk", "num_experts_per_token", "num_selected_experts")
     reader.used.update(("enable_moe_block", "first_k_dense_replace", "moe_layer_freq", "decoder_sparse_step", "mlp_only_layers",
                         "interleave_moe_layer_step", "moe_layers", "expert_layer_period", "expert_layer_offset", "mlp_layer_types",
-                        "shared_intermediate_size", "use_routing_bias"))  # fmt: skip
+                        "shared_intermediate_size", "use_routing_bias", "intermediate_size_mlp"))  # fmt: skip
     if count <= 1:
         return 0
     if not top:

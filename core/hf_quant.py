@@ -113,7 +113,7 @@ def _exclusions(stored: Stored, config: Mapping[str, Any], moe: bool) -> None:
         value = config.get(key)
         listed += [str(item) for item in value] if isinstance(value, Sequence) and not isinstance(value, str) else []
     unclear = []
-    for item in listed:
+    for item in (re.sub(r"(\.?\*|\$)+$", "", item) for item in listed):
         if re.search(r"(self_attn|linear_attn|attention)(?!.*norm)|\.attn|mixer", item):
             stored.attention = False
         elif re.search(r"shared_expert|dense", item) and not re.search(r"gate$", item):

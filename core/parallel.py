@@ -53,7 +53,7 @@ FEATURE = Feature(
                            "Weights and KV cache of the drafts, one per replica."),
         "fixed_gb": Column("weight_gb + replicas * draft_weight_gb + activation_gb", "GB", "Memory that does not grow with the batch."),
         "activation_gb": Column(
-            "gpus * prefill_chunk * (4 * hidden + (heads * (qk_head_dim + value_head_dim) + (1 + gated) * max(ffn, experts_per_token"
+            "tensor_size * pipeline_size * replicas * prefill_chunk * (4 * hidden + (heads * (qk_head_dim + value_head_dim) + (1 + gated) * max(ffn, experts_per_token"
             " * expert_ffn + shared_width)) / tensor_size) * 2 / 1e9", "GB",
             "Estimate, on all GPUs: per token of a prefill chunk the residual stream in and out of two blocks, and a share of "
             "queries, attention output and the inner values of the network, in BF16."),
