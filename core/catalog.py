@@ -208,9 +208,9 @@ def _from_config(source: Source, node: Node, fields: Mapping[str, Parameter]) ->
             source.say(cell, f"{cell.value}: {problem.message}", problem.hint)
         return values, {}
     for name, value in reading.fields.items():
-        problem = value_problem(fields[name], value)
-        if problem:
-            source.say(cell, f"{cell.value}: {name}: {problem}")
+        said = value_problem(fields[name], value)
+        if said:
+            source.say(cell, f"{cell.value}: {name}: {said}")
         values[name] = value
     return values, {"source": f"config.json: {cell.value}", "family": reading.family, "published_weights": reading.weights,
                     "warnings": tuple(reading.warnings)}  # fmt: skip

@@ -5,6 +5,7 @@ from __future__ import annotations
 import datetime
 import re
 from pathlib import Path
+from typing import BinaryIO
 
 import click
 
@@ -28,7 +29,11 @@ def add_model(config: str, name: str | None, family: str, output: str | None, fo
     target = Path(output)
     if target.exists() and not force:
         raise TableError(Problem(f"{output} is there already", "--force replaces it"))
-    files.replace(target, lambda stream: stream.write(text.encode()) and None)
+
+    def write(stream: BinaryIO) -> None:
+        stream.write(text.encode())
+
+    files.replace(target, write)
     click.echo(f"wrote {output}", err=True)
 
 

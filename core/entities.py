@@ -123,7 +123,8 @@ MODEL_COLUMNS: dict[str, Column] = {
                                   doc="Convolution and small parameters of one such mixer.", source=_SSM),
     "ffn_params": Column("(2 + gated) * hidden * ffn + mlp_bias * ((1 + gated) * ffn + hidden)", unit="parameters",
                          doc="Dense feed-forward network of one layer.", source="SwiGLU: arXiv:2002.05202."),
-    "expert_params": Column("(2 + gated) * hidden * expert_ffn + expert_bias * ((1 + gated) * expert_ffn + hidden)", unit="parameters",
+    "expert_bias_params": Column("expert_bias * ((1 + gated) * expert_ffn + hidden)", unit="parameters", doc="Biases of one routed expert."),
+    "expert_params": Column("(2 + gated) * hidden * expert_ffn + expert_bias_params", unit="parameters",
                             doc="One routed expert.", source="Mixtral: arXiv:2401.04088."),
     "shared_width": Column("shared_ffn if shared_ffn > 0 else shared_experts * expert_ffn",
                            doc="Inner width of the shared experts together."),
@@ -178,11 +179,11 @@ MODEL_COLUMNS: dict[str, Column] = {
     "quantized_params": Column(
         "stored_attention * (full_layers * attention_params + window_layers * window_attention_params + linear_layers * linear_params)"
         " + stored_ffn * (dense_layers * ffn_params + moe_layers * shared_params)"
-        " + stored_embeddings * (embedding_params + lm_head_params) + moe_layers * experts * expert_params",
+        " + stored_embeddings * (embedding_params + lm_head_params) + moe_layers * experts * (2 + gated) * hidden * expert_ffn",
         unit="parameters", doc="Parameters that the published checkpoint holds at stored_bits, when it is quantized."),
-    "kept_params": Column("max(params - quantized_params, 0)", unit="parameters",
-                          doc="Parameters that a quantized checkpoint keeps in 16 bits: embeddings, routers, norms."),
-    "stored_gb": Column("(quantized_params * stored_bits + kept_params * 16) / 8e9", unit="GB",
+    "kept_params": Column("max(params - quantized_params - moe_layers * experts * expert_bias_params, 0)", unit="parameters",
+                          doc="Parameters that a quantized checkpoint keeps in 16 bits, the experts' biases apart: embeddings, routers, norms."),
+    "stored_gb": Column("(quantized_params * stored_bits + (kept_params + moe_layers * experts * expert_bias_params) * 16) / 8e9", unit="GB",
                         doc="Size of the published checkpoint, without prediction blocks and encoders."),
     "lora_attention_params": Column(
         "lora_rank * ((full_layers + window_layers) * ("

@@ -13,7 +13,7 @@ class Feature:
     """One part of the model.
 
     It is active when a row or a default gives one of ``inputs``, or a value in ``values`` (by input). ``columns`` are added or
-    replaced, ``changes`` only replaced where the column is there; ``functions`` are added or replaced. ``finish`` gives an input
+    replaced, ``changes`` only replaced where the column is there, ``extends`` add a term to a column's formula; ``functions`` are added or replaced. ``finish`` gives an input
     its effective value: a formula of ``asked``, which is what the row or the default says. ``refusals`` are pairs of a condition
     and a text formula: a row that meets one has a status, and no speed.
     """
@@ -25,6 +25,7 @@ class Feature:
     scalars: Mapping[str, Parameter] = field(default_factory=dict)
     columns: Mapping[str, Column] = field(default_factory=dict)
     changes: Mapping[str, Column] = field(default_factory=dict)
+    extends: Mapping[str, str] = field(default_factory=dict)
     functions: tuple[Function, ...] = ()
     finish: Mapping[str, str] = field(default_factory=dict)
     refusals: tuple[tuple[str, str], ...] = ()

@@ -14,7 +14,19 @@ from typing import Any
 
 from scenario import hf_quant
 from scenario.errors import Problem, TableError, nearest
-from scenario.hf_families import ALIASES, ENCODERS, FAMILIES, HARMLESS, HARMLESS_ENDINGS, HARMLESS_VALUES, INHERITED, NESTED, UNSUPPORTED, WARN, Family
+from scenario.hf_families import (
+    ALIASES,
+    ENCODERS,
+    FAMILIES,
+    HARMLESS,
+    HARMLESS_ENDINGS,
+    HARMLESS_VALUES,
+    INHERITED,
+    NESTED,
+    UNSUPPORTED,
+    WARN,
+    Family,
+)
 
 
 @dataclass
@@ -149,7 +161,7 @@ class _Reader:
         if self.out.errors:
             raise _Stop
         self.layers = int(self.count("num_hidden_layers", "n_layer", "num_layers", "n_layers", needed=True))
-        self.put("hidden", self.count("hidden_size", "n_embd", "d_model", needed=True), "hidden_size")
+        self.put("hidden", self.count("hidden_size", "n_embd", "d_model", "n_embed", needed=True), "hidden_size")
         self.put("layers", self.layers, "num_hidden_layers")
         self.put("vocab", self.count("vocab_size", "padded_vocab_size", needed=True), "vocab_size")
         self.put("heads", self.count("num_attention_heads", "n_head", "num_heads", needed=True), "num_attention_heads")
@@ -176,6 +188,11 @@ class _Reader:
         if self.spec.name in ("gpt2", "gpt", "gpt_bigcode"):
             places = self.count("n_positions", "n_ctx", default=1024)
             self.put("lookup_params", places * self.out.fields["hidden"], "learned position table: n_positions x hidden")
+        elif self.spec.name == "opt":
+            places = self.count("max_position_embeddings", default=2048) + 2
+            self.put("lookup_params", places * self.out.fields["hidden"], "learned position table: 2 more than max_position_embeddings")
+            if self.count("word_embed_proj_dim") not in (0, self.out.fields["hidden"]):
+                self.out.errors.append("word_embed_proj_dim: embeddings of another width than hidden_size cannot be computed")
 
     def attention(self) -> None:
         spec, fields = self.spec, self.out.fields
@@ -192,8 +209,12 @@ class _Reader:
             if bias:
                 self.out.warnings.append("attention_bias: the biases of latent attention are left out")
             return
-        if self.flag("multi_query", default=spec.name == "gpt_bigcode"):
+        if spec.name == "falcon" and self.flag("new_decoder_architecture"):
+            kv_heads = self.count("num_kv_heads", default=heads)
+            self.used.add("multi_query")
+        elif self.flag("multi_query", default=spec.name in ("gpt_bigcode", "falcon")):
             kv_heads = 1.0
+            self.used.add("num_kv_heads")
         else:
             kv_heads = self.count("num_key_value_heads", "num_kv_heads", "n_head_kv", "multi_query_group_num", default=heads)
         given = self.get("head_dim", "attention_head_dim")
@@ -258,7 +279,7 @@ class _Reader:
 
         spec, fields = self.spec, self.out.fields
         ffn = self.count("intermediate_size", "n_inner", "ffn_dim", "ffn_hidden_size", "d_ff")
-        if spec.name in ("gpt2", "gpt", "gpt_bigcode") and not ffn:
+        if spec.name in ("gpt2", "gpt", "gpt_bigcode", "bloom", "falcon") and not ffn:
             ffn = 4 * fields["hidden"]
         if not spec.gated:
             self.out.fields["gated"], self.out.how["gated"] = 0.0, f"the {spec.name} family has no gate"
@@ -282,14 +303,18 @@ class _Reader:
         norms = spec.norms
         if spec.name == "gemma4" and fields.get("moe_layers"):
             norms = 8  # three more around the experts, and the router's scale
-        self.used.update(("norm_bias", "layer_norm_bias"))
+        if spec.name == "falcon" and self.flag("parallel_attn", default=True) and not self.flag("new_decoder_architecture"):
+            norms = 2  # one norm with a bias before both
+        self.used.update(("norm_bias", "layer_norm_bias", "alibi", "do_layer_norm_before", "enable_bias", "_remove_final_layer_norm"))
         if norms != 2:
             self.out.fields["norms_per_layer"], self.out.how["norms_per_layer"] = float(norms), f"norm vectors of the {spec.name} family"
         extra = fields["hidden"] if spec.final_bias else 0
+        if spec.name == "bloom":
+            extra += 2 * fields["hidden"]  # the norm after the embedding
         head_bias = self.flag("lm_head_bias", default=spec.name == "phi")
         if head_bias:
             extra += fields["vocab"]
-        self.put("extra_params", extra, "bias of the final norm" + (" and of the LM head" if head_bias else ""))
+        self.put("extra_params", extra, "norms outside the layers and their biases" + (" and of the LM head" if head_bias else ""))
 
     def stored(self) -> None:
         kind = str(self.get("torch_dtype", "dtype", default="bfloat16"))

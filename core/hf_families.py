@@ -106,6 +106,9 @@ FAMILIES: dict[str, Family] = {
     "starcoder2": replace(LAYER_NORM, name="starcoder2", windows="all"),
     "gpt2": LAYER_NORM,
     "gpt_bigcode": replace(LAYER_NORM, name="gpt_bigcode"),
+    "opt": replace(LAYER_NORM, name="opt"),
+    "bloom": replace(LAYER_NORM, name="bloom"),
+    "falcon": replace(LAYER_NORM, name="falcon", qkv_default=False, o_default=False, mlp_bias=False),
     "gpt_neox": replace(LAYER_NORM, name="gpt_neox", tied=False),
     "stablelm": replace(LLAMA, name="stablelm", norms=4, final_bias=True, bias="qkv"),
     "smollm3": replace(LLAMA, name="smollm3", tied=True),
@@ -124,7 +127,7 @@ ALIASES = {
     "qwen3_vl": "qwen3", "qwen3_vl_moe": "qwen3_moe", "qwen2_vl": "qwen2", "qwen2_5_vl": "qwen2", "qwen2_5_omni": "qwen2",
     "qwen3_5_moe": "qwen3_5", "gemma3_text": "gemma3", "gemma4_text": "gemma4", "llama4_text": "llama4", "glm4v": "glm4",
     "glm4v_moe": "glm4_moe", "kimi_k2": "deepseek_v3", "minimax_text_01": "minimax", "minimax_m1": "minimax", "cohere2_vision": "cohere2",
-    "mistral3": "mistral", "phi4": "phi3", "phi4mm": "phi3", "nemotron-nas": "nemotron_nas", "granitemoeshared": "granitemoe",
+    "mistral3": "mistral", "phi3_v": "phi3", "phi4": "phi3", "phi4mm": "phi3", "nemotron-nas": "nemotron_nas", "granitemoeshared": "granitemoe",
     "ministral3": "ministral", "kimi_k25": "deepseek_v3", "deepseek_v32": "deepseek_v3",
 }  # fmt: skip
 
@@ -138,6 +141,7 @@ UNSUPPORTED: dict[str, str] = {
     "num_kv_shared_layers": "layers that re-use the cache of earlier ones",
     "hidden_size_per_layer_input": "per-layer input embeddings",
     "altup_num_inputs": "alternating updates of the residual stream",
+    "alibi_bias_max": "MPT's own layout",
     "laurel_rank": "learned augmented residuals",
     "block_configs": "layers that differ one by one",
     "cross_attention_layers": "cross-attention to an encoder",
@@ -161,7 +165,7 @@ WARN: dict[str, str] = {
     "sparse_attention_config": "sparse attention is counted as attention to the whole context",
 }
 
-HARMLESS = frozenset("""
+_HARMLESS = """
 _name_or_path name_or_path architectures auto_map transformers_version model_type torch_dtype dtype use_cache bos_token_id
 eos_token_id pad_token_id unk_token_id sep_token_id decoder_start_token_id initializer_range initializer_factor init_std
 attention_dropout hidden_dropout resid_pdrop embd_pdrop attn_pdrop embed_pdrop classifier_dropout ffn_dropout residual_dropout
@@ -171,33 +175,30 @@ layernorm_epsilon rope_theta rope_scaling rope_parameters rope_local_base_freq g
 rope_interleave rope_interleaved rope_pct rotary_pct rotary_dim rotary_emb_base rope_emb_base partial_rotary_factor
 partial_rotary_factors original_max_position_embeddings max_sequence_length seq_length n_ctx model_max_length
 position_embedding_type initial_context_length max_position_embeddings pretraining_tp ep_size n_group topk_group norm_topk_prob
-routed_scaling_factor scoring_func topk_method aux_loss_alpha seq_aux router_aux_loss_coef router_z_loss_coef
-output_router_logits router_jitter_noise input_jitter_noise swiglu_limit swiglu_alpha moe_router_topk_scaling_factor
-hidden_act hidden_activation activation_function mlp_hidden_act final_logit_softcapping attn_logit_softcapping
-query_pre_attn_scalar attention_multiplier embedding_multiplier logits_scaling logit_scale residual_multiplier scale_emb scale_depth
-dim_model_base mup_denominator attn_scale floor_scale attn_temperature_tuning no_rope_layer_interval rope_layers
-cache_implementation no_rope_layers use_bidirectional_attention chunk_size_feed_forward output_attentions output_hidden_states return_dict
-problem_type id2label label2id is_decoder add_cross_attention tie_encoder_decoder torchscript pruned_heads finetuning_task
-task_specific_params prefix tokenizer_class begin_suppress_tokens suppress_tokens sparse_layers_type keys_to_ignore_at_inference
-vocab_size_per_layer_input activation_sparsity_pattern max_window_layers use_mamba_kernels mamba_chunk_size chunk_size
-mamba_act mamba_hidden_act time_step_limit time_step_min time_step_max time_step_floor time_step_rank mamba_dt_min mamba_dt_max
-mamba_dt_init_floor rescale_prenorm_residual residual_in_fp32 num_logits_to_keep calc_logits_for_entire_prompt normalization_function
-rescale_every use_parallel_residual parallel_attn scale_attn_weights scale_attn_by_inverse_layer_idx reorder_and_upcast_attn
-attention_softmax_in_fp32 scale_attention_softmax_in_fp32 inference_runner validate_runner_input pre_allocate_kv_cache max_batch_size
-max_sequence_length layernorm_full_attention_alpha layernorm_full_attention_beta layernorm_linear_attention_alpha
-layernorm_linear_attention_beta layernorm_mlp_alpha layernorm_mlp_beta full_attn_alpha_factor full_attn_beta_factor
-linear_attn_alpha_factor linear_attn_beta_factor mlp_alpha_factor mlp_beta_factor postnorm shared_moe_mode block
-mamba_proj_bias_init ssm_cfg mlp_bias_init hybrid_mamba_head lm_head_multiplier attn_implementation _attn_implementation
-_attn_implementation_autoset attn_implementation_internal for_llm_compressor unsloth_version unsloth_fixed transformers.js_config
-quantization_config_file use_flash_attn z_loss_coefficient alpha_rope clip_qkv norm_reorder norm_after nope_layer_interval
-layer_norm_type embedding_layer_norm use_post_norm use_pre_norm mtp_loss_scaling_factor moe_layer_freq_offset
-mamba_ssm_cache_dtype use_embedding_layernorm prenorm text_config_dict bias_init moe_router_load_balancing_type
-num_mtp_layers_dropout output_gate_type initial_scale init_method gradient_checkpointing use_reentrant
-bad_words_ids cross_attention_hidden_size diversity_penalty do_sample early_stopping encoder_no_repeat_ngram_size
-exponential_decay_length_penalty length_penalty max_length min_length no_repeat_ngram_size num_beam_groups num_beams
-num_return_sequences output_scores remove_invalid_values return_dict_in_generate temperature tf_legacy_loss top_k top_p typical_p
-use_bfloat16 repetition_penalty ignore_index use_unified_vision_chunk router_bias_update_speed use_moe_aux_loss moe_aux_loss_coeff ref_resolution tie_weights is_causal
-""".split())  # fmt: skip
+routed_scaling_factor scoring_func topk_method aux_loss_alpha seq_aux router_aux_loss_coef router_z_loss_coef output_router_logits
+router_jitter_noise input_jitter_noise swiglu_limit swiglu_alpha moe_router_topk_scaling_factor hidden_act hidden_activation
+activation_function mlp_hidden_act final_logit_softcapping attn_logit_softcapping query_pre_attn_scalar attention_multiplier
+embedding_multiplier logits_scaling logit_scale residual_multiplier scale_emb scale_depth dim_model_base mup_denominator attn_scale
+floor_scale attn_temperature_tuning no_rope_layer_interval rope_layers cache_implementation no_rope_layers
+use_bidirectional_attention chunk_size_feed_forward output_attentions output_hidden_states return_dict problem_type id2label
+label2id is_decoder add_cross_attention tie_encoder_decoder torchscript pruned_heads finetuning_task task_specific_params prefix
+tokenizer_class begin_suppress_tokens suppress_tokens keys_to_ignore_at_inference vocab_size_per_layer_input
+activation_sparsity_pattern max_window_layers use_mamba_kernels mamba_chunk_size chunk_size mamba_act mamba_hidden_act
+time_step_limit time_step_min time_step_max time_step_floor time_step_rank mamba_dt_min mamba_dt_max mamba_dt_init_floor
+rescale_prenorm_residual residual_in_fp32 num_logits_to_keep calc_logits_for_entire_prompt normalization_function rescale_every
+use_parallel_residual parallel_attn scale_attn_weights scale_attn_by_inverse_layer_idx reorder_and_upcast_attn
+attention_softmax_in_fp32 scale_attention_softmax_in_fp32 layernorm_full_attention_alpha layernorm_full_attention_beta
+layernorm_linear_attention_alpha layernorm_linear_attention_beta layernorm_mlp_alpha layernorm_mlp_beta full_attn_alpha_factor
+full_attn_beta_factor linear_attn_alpha_factor linear_attn_beta_factor mlp_alpha_factor mlp_beta_factor lm_head_multiplier
+attn_implementation _attn_implementation _attn_implementation_autoset for_llm_compressor unsloth_version unsloth_fixed
+transformers.js_config quantization_config_file use_flash_attn z_loss_coefficient alpha_rope clip_qkv nope_layer_interval
+mtp_loss_scaling_factor mamba_ssm_cache_dtype moe_router_load_balancing_type gradient_checkpointing bad_words_ids
+cross_attention_hidden_size diversity_penalty do_sample early_stopping encoder_no_repeat_ngram_size exponential_decay_length_penalty
+length_penalty max_length min_length no_repeat_ngram_size num_beam_groups num_beams num_return_sequences output_scores
+remove_invalid_values return_dict_in_generate temperature tf_legacy_loss top_k top_p typical_p use_bfloat16 repetition_penalty
+ignore_index use_unified_vision_chunk router_bias_update_speed use_moe_aux_loss moe_aux_loss_coeff is_causal
+"""
+HARMLESS = frozenset(_HARMLESS.split())
 """Keys that change neither parameters, bytes nor arithmetic."""
 
 HARMLESS_VALUES = {"mlp_type": "default", "norm_type": "layer_norm", "mamba_proj_bias": False, "rope_type": "default"}

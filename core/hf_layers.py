@@ -168,7 +168,7 @@ def mixers(reader: _Reader, found: Sequence[str]) -> None:
 
 def experts(reader: _Reader, found: Sequence[str], ffn: float) -> float:
     """The mixture of experts; returns how many there are."""
-    n, spec, fields = reader.count, reader.spec, reader.out.fields
+    n, spec = reader.count, reader.spec
     count = n("n_routed_experts", "num_local_experts", "num_experts", "moe_num_experts")
     if spec.name == "gemma4" and not reader.flag("enable_moe_block"):
         count = 0

@@ -116,9 +116,7 @@ def _exclusions(stored: Stored, config: Mapping[str, Any], moe: bool) -> None:
     for item in (re.sub(r"(\.?\*|\$)+$", "", item) for item in listed):
         if re.search(r"(self_attn|linear_attn|attention)(?!.*norm)|\.attn|mixer", item):
             stored.attention = False
-        elif re.search(r"shared_expert|dense", item) and not re.search(r"gate$", item):
-            stored.ffn = False
-        elif re.search(r"\bmlp\b", item) and not re.search(r"(gate|router)$", item) and not re.search(r"experts", item):
+        elif not re.search(r"(gate|router)$", item) and re.search(r"shared_expert|dense|\bmlp\b(?!.*\bexperts)", item):
             stored.ffn = False
         elif not _HARMLESS.search(item):
             unclear.append(item)

@@ -94,8 +94,9 @@ FEATURE = Feature(
                                       "Arithmetic of the language model's weights for these tokens."),
         "image_kv_gb": Column("image_tokens * kv_bytes_per_token / 1e9", "GB", "KV cache that the images occupy per sequence, before "
                               "windows forget them."),
-        "encoder_gb": Column("encoder_params * 16 / 8e9", "GB", "Weights of the encoder in BF16."),
+        "encoder_gb": Column("encoder_params * 16 / 8e9", "GB", "Weights of the encoder in BF16; held once, beside the model."),
     },
+    extends={"fixed_gb": "coalesce(encoder_gb, 0)", "memory_gb": "coalesce(encoder_gb, 0)"},
     changes={
         "prefill_tokens": Column("prompt_tokens + coalesce(image_tokens, 0)", "tokens", "Tokens that prefill works on, images included."),
         "encoder_ms": Column("coalesce(image_tflop / (gpu_bf16_tflops * gpus * mfu) * 1000, 0)", "ms",

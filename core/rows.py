@@ -309,5 +309,7 @@ class Expander:
             return text if name in ("model", "gpu", "method") else pl.lit(name.replace("_", "-") + "-") + text
         value = pl.col(name)
         whole = pl.when(value == value.floor()).then(value.cast(pl.Int64, strict=False).cast(pl.String)).otherwise(value.cast(pl.String))
+        if name == "gpus":
+            whole = pl.when(value < 1).then(pl.lit("auto")).otherwise(whole)
         tag = {"batch": "b", "context": "c", "gpus": "x", "gamma": "g"}.get(name, name.replace("_", "-") + "-")
         return pl.lit(tag) + whole

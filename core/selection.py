@@ -41,6 +41,9 @@ def select(table: Table) -> Selection:
         columns |= feature.columns
     for feature in active:
         columns |= {name: column for name, column in feature.changes.items() if name in columns}
+    for feature in active:
+        for name, term in feature.extends.items():
+            columns[name] = replace(columns[name], formula=f"{columns[name].formula} + {term}")
     finish: dict[str, list[str]] = {}
     for feature in active:
         for name, formula in feature.finish.items():
