@@ -18,6 +18,8 @@ if TYPE_CHECKING:
 
 TEXT_NAMES = ("id", "model", "gpu", "method", "time_model")
 QUANTIZED = (*(name for name, (bits, _) in FORMATS.items() if bits < 8), features.PUBLISHED)
+CONTEXT_FROM = ("prompt_tokens", "output_tokens")
+"""Inputs that say which context a row has when it does not: the prompt and half the output."""
 LISTED = 10_000
 """Rows that one written row may expand to before they are made as a frame rather than as lists."""
 
@@ -124,8 +126,8 @@ class Expander:
 
     def missing(self, place: Node, cells: Mapping[str, Node], what: str) -> None:
         names = [name for name in shared.REQUIRED if name not in cells and name not in self.promised]
-        if "context" in names and all(name in cells or name in self.promised for name in ("prompt_tokens", "output_tokens")):
-            names.remove("context")  # the prompt and half the output
+        if "context" in names and all(name in cells or name in self.promised for name in CONTEXT_FROM):
+            names.remove("context")
         others = [name for name in names if name != "context"]
         if others:
             listed = ", ".join(others[:-1]) + f" and {others[-1]}" if len(others) > 1 else others[0]

@@ -32,7 +32,8 @@ def select(table: Table) -> Selection:
     watched = {name for feature in features.FEATURES for name in feature.values}
     values = {name: {*table.rows[name].unique().to_list(), table.defaults.get(name)} if name in table.rows.columns
               else {table.defaults.get(name)} for name in watched}  # fmt: skip
-    active = features.active(given, values)
+    found_active = features.active(given, values)
+    active = [feature for feature in features.FEATURES if feature in found_active or feature.name in table.features]
     on = {name for feature in active for name in (*feature.inputs, *feature.scalars)}
     inputs = {name: parameter for name, parameter in shared.INPUTS.items() if name in on or name not in features.INPUTS}
     scalars = {name: parameter for name, parameter in shared.SCALARS.items() if name in on or name not in features.SCALARS}

@@ -180,10 +180,10 @@ COLUMNS: dict[str, Column] = {
     "near_token_gb": Column("far_token_gb + window_layers * window_kv_width * kv_bits / 8e9", "GB",
                             "Cache that one more token takes inside the window."),
     "max_context": Column(
-        "floor(room_per_sequence_gb / near_token_gb) if near_token_gb > 0 and room_per_sequence_gb <= window * near_token_gb"
-        " else floor((room_per_sequence_gb - window * (near_token_gb - far_token_gb)) / far_token_gb) if far_token_gb > 0"
+        "floor(room_per_sequence_gb / near_token_gb * (1 + 1e-12)) if near_token_gb > 0 and room_per_sequence_gb <= window * near_token_gb"
+        " else floor((room_per_sequence_gb - window * (near_token_gb - far_token_gb)) / far_token_gb * (1 + 1e-12)) if far_token_gb > 0"
         " else unlimited if fixed_gb <= memory_available_gb else 0", "tokens",
-        "Largest context that fits at this batch, whatever context the model was made for."),
+        "Largest context that fits at this batch, whatever context the model was made for; a token counts that fits to the last digit."),
     "breaking_term": Column(
         '"none" if memory_gb <= memory_available_gb else "weights" if weight_gb > memory_available_gb'
         ' else "draft weights" if fixed_gb - activation_gb > memory_available_gb'

@@ -83,6 +83,8 @@ def assumptions(book: Book, workbook: Workbook) -> Sheet:
 
 
 def scalar_format(scalar: Scalar) -> str:
+    if scalar.parameter.format:
+        return scalar.parameter.format
     if scalar.parameter.kind in ("integer", "flag"):
         return "#,##0"
     return "General"
