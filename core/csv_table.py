@@ -16,7 +16,7 @@ from typing import Any
 
 import polars as pl
 
-from scenario import contract, entities, shared
+from scenario import contract, entities, features, shared
 from scenario.catalog import number_hint
 from scenario.errors import Problem, TableError
 from scenario.host import Host
@@ -322,7 +322,7 @@ def _header(source: Source, number: int, heads: Sequence[Cell], known: Mapping[s
 
 def outputs(host: Host) -> set[str]:
     """The names of columns that a run computes or looks up."""
-    found = {*shared.ORDER, *shared.COLUMNS, *entities.MODEL_COLUMNS, *entities.MODEL_FIELDS, *host.columns}
+    found = {*shared.ORDER, *shared.COLUMNS, *features.COLUMNS, *entities.MODEL_COLUMNS, *entities.MODEL_FIELDS, *host.columns}
     found |= {f"gpu_{name}" for name in entities.GPU_FIELDS} | {"weights_bits", "kv_bits"}
     return found | {name for method in host.methods.values() for name in method.columns}
 
