@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import replace
+from typing import Any
 
-from scenario import acceptance, answers, contract, entities, expr, facts, graph, shared, stacks
+from scenario import acceptance, answers, contract, entities, expr, facts, graph, images, selection, shared, stacks
 from scenario.asked import Asked, scalar_name
 from scenario.book import Book, EntityTable, Field, Lookup, Scalar, Value, entity_inputs, entity_rows, time_model_rows
 from scenario.contract import parameter_facts
@@ -35,7 +36,9 @@ def assemble(table: Table, host: Host) -> Book:
 class _Assembler(Asked):
     def __init__(self, table: Table, host: Host) -> None:
         self.table, self.host = table, host
-        self.functions = contract.function_trees(host)
+        self.model = selection.select(table)
+        own = {f.name: (tuple(f.arguments), expr.parse(f.formula)) for f in self.model.functions}
+        self.functions = {**contract.function_trees(host), **own}
         self.scalars: dict[str, Scalar] = {}
         self.fields: dict[str, Field] = {}
         self.env: dict[str, Facts] = {}
@@ -62,6 +65,7 @@ class _Assembler(Asked):
         self.core_inputs()
         own = self.own_columns()
         self.functions["forward_ms"] = self.time_function()
+        self.functions["prefill_ms"] = self.prefill_function()
         self.input_fields()
         self.override_fields()
         pending = self.formulas(own)
@@ -89,7 +93,7 @@ class _Assembler(Asked):
     def shared_scalars(self) -> None:
         defaults = self.table.defaults
         text = {name: Parameter(kind="choice", doc=f"The {name} of rows that do not name one.") for name in CORE_TEXT}
-        for name, parameter in {**text, **shared.INPUTS, **shared.SCALARS}.items():
+        for name, parameter in {**text, **self.model.inputs, **self.model.scalars}.items():
             given = name in defaults
             if not given and (parameter.default is None):
                 continue
@@ -132,18 +136,7 @@ class _Assembler(Asked):
                     self.scalar(Scalar(f"{name}_default", parameter.default, fallback, "default", parameter.source, method.name), False)
 
     def entity_tables(self) -> dict[str, EntityTable]:
-        rows = entity_rows(self.table.catalog)
-        env = {name: self.env[name] for name in shared.SCALARS}
-        inputs = entity_inputs(entities.MODEL_FIELDS, entities.MODEL_FIELDS)
-        env |= {item.name: item.facts for item in inputs}
-        columns: list[Field] = []
-        trees = {name: expr.parse(column.formula) for name, column in entities.MODEL_COLUMNS.items()}
-        for name in graph.order({name: expr.names(tree) for name, tree in trees.items()}):
-            column = entities.MODEL_COLUMNS[name]
-            node = facts.check(trees[name], env, column.formula)
-            env[name] = node.facts
-            columns.append(calc(name, column, node, column.formula))
-        in_order = sorted(columns, key=lambda item: list(entities.MODEL_COLUMNS).index(item.name))
+        rows = entity_rows(self.table.catalog, published=self.model.uses("published"))
         numbers = entity_inputs({NUMBER[s]: Parameter(1, 1, len(m) + 1, kind="integer") for s, m in self.slot_methods.items()},
                                 NUMBER.values())  # fmt: skip
         methods: list[Mapping[str, Value]] = []
@@ -158,17 +151,35 @@ class _Assembler(Asked):
                 "doc": " ".join(part.doc for part in parts),
             })  # fmt: skip
         tables = {
-            "models": EntityTable("models", inputs, tuple(in_order), rows["models"]),
+            "models": self.entity_table("models", entities.MODEL_FIELDS, entities.MODEL_FIELDS, entities.MODEL_COLUMNS, rows["models"]),
             "gpus": EntityTable("gpus", entity_inputs(entities.GPU_FIELDS, entities.GPU_REQUIRED), (), rows["gpus"]),
             "methods": EntityTable("methods", numbers, (), tuple(methods)),
             "formats": EntityTable("formats", entity_inputs(entities.FORMAT_FIELDS, entities.FORMAT_FIELDS), (), rows["formats"]),
         }
+        if self.model.uses("images"):
+            required = [name for name, parameter in images.ENCODER_FIELDS.items()]
+            tables["encoders"] = self.entity_table("encoders", images.ENCODER_FIELDS, required, images.ENCODER_COLUMNS, images.encoders())
         if len(self.time_models) > 1:
             number = {"time_model_no": Parameter(1, 1, len(self.time_models), kind="integer")}
             tables["time_models"] = EntityTable(
                 "time_models", entity_inputs(number, number), (), time_model_rows(self.host.time_models.values())
             )
         return tables
+
+    def entity_table(
+        self, name: str, given: Mapping[str, Parameter], required: Iterable[str], computed: Mapping[str, Column],
+        rows: tuple[Mapping[str, Any], ...],
+    ) -> EntityTable:  # fmt: skip
+        """A catalog table whose computed columns follow from its typed ones and the shared scalars."""
+        inputs = entity_inputs(given, required)
+        env = {name: self.env[name] for name in self.model.scalars} | {item.name: item.facts for item in inputs}
+        trees = {name: expr.parse(column.formula) for name, column in computed.items()}
+        columns: dict[str, Field] = {}
+        for name_ in graph.order({name: expr.names(tree) for name, tree in trees.items()}):
+            node = facts.check(trees[name_], env, computed[name_].formula)
+            env[name_] = node.facts
+            columns[name_] = calc(name_, computed[name_], node, computed[name_].formula)
+        return EntityTable(name, inputs, tuple(columns[name] for name in computed), rows)
 
     def number(self, slot: str, method: str) -> int:
         return self.slot_methods[slot].index(method) + 2 if method else 1
@@ -203,7 +214,7 @@ class _Assembler(Asked):
     def input_fields(self) -> None:
         self.delayed: dict[str, tuple[Parameter, Node]] = {}
         given = set(self.table.rows.columns)
-        for name, parameter in shared.INPUTS.items():
+        for name, parameter in self.model.inputs.items():
             has_default = f"default_{name}" in self.scalars
             if not has_default and not parameter.derive:
                 self.add(Field(name, "input", parameter_facts(parameter, blank=False), parameter.unit, doc=parameter.doc,
@@ -211,6 +222,10 @@ class _Assembler(Asked):
                 continue
             self.given(name, parameter)
             fallback: Node = Name(f"default_{name}") if has_default else self.tree(parameter.derive)
+            if name in self.model.finish:
+                fallback = Call("coalesce", (Name(f"{name}_given"), fallback))
+            for formula in self.model.finish.get(name, ()):
+                fallback = expr.substitute(self.tree(formula), {"asked": fallback})
             self.delayed[name] = (parameter, fallback)
         if len(self.time_models) > 1:
             parameter = Parameter(kind="choice", choices=tuple(self.time_models), doc="How a pass is timed.")
@@ -254,7 +269,7 @@ class _Assembler(Asked):
 
     def given(self, name: str, parameter: Parameter) -> None:
         self.add(Field(f"{name}_given", "input", parameter_facts(parameter, blank=True), parameter.unit,
-                       doc=f"{parameter.doc} Blank: the default applies.", parameter=parameter, public=False))  # fmt: skip
+                       doc=f"{parameter.doc} Blank: the default applies.", parameter=parameter, public=False, format=parameter.format))  # fmt: skip
 
     def by_method(self, name: str) -> Node:
         """The value of a parameter where the row gives none, by the row's method."""
@@ -288,6 +303,11 @@ class _Assembler(Asked):
         body = bodies[0] if len(bodies) == 1 else Call("choose", (Name("time_model_no"), *bodies))
         return contract.TIME_FUNCTION[0], body
 
+    def prefill_function(self) -> tuple[tuple[str, ...], Node]:
+        """A pass over a prompt: as any other, with the arithmetic and the GPUs of one prompt."""
+        arguments, body = self.functions["forward_ms"]
+        return arguments, expr.substitute(body, {"flops_per_token": Name("prefill_flops_per_token"), "gpus": Name("prefill_gpus")})
+
     def own_columns(self) -> dict[str, list[Method]]:
         """Columns that methods bring for their own rows, if a row uses them."""
         own: dict[str, list[Method]] = {}
@@ -311,18 +331,18 @@ class _Assembler(Asked):
             arms = [Blank(), *(tree if name == method.name else Blank() for name in self.slot_methods[slot])]
             choice = Call("choose", (Name(NUMBER[slot]), *arms))
             pending[f"{scalar_name(method, key)}_derived"] = (Column(parameter.derive, parameter.unit, doc), choice)
-        for name, column in shared.COLUMNS.items():
+        for name, column in self.model.columns.items():
             pending[name] = (column, self.answers(name, column) if name in shared.OPEN else self.tree(column.formula))
         for name, methods in own.items():
             pending[name] = (methods[0].columns[name], self.answers(name, None))
         for name in sorted(self.asked - set(pending)):
             pending[name] = self.answer(name, own)
         # Vanilla decoding at the stored weights computes in BF16, whatever the method computes in.
-        plain = {"peak_tflops": self.tree(shared.OPEN["peak_tflops"].formula)}
+        plain = {"peak_tflops": self.tree(self.model.columns["peak_tflops"].formula)}
         baselines = [name for name in pending if name.startswith("baseline_ms")]
         pending |= {name: (pending[name][0], expr.substitute(pending[name][1], plain)) for name in baselines}
-        taken = {*pending, *self.fields, *self.parameters, *shared.SCALARS, *CORE_TEXT}
-        helpers = [f"{key}_row" for key in (*CORE_TEXT, "weights", "kv", "time_model", *self.parameters)]
+        taken = {*pending, *self.fields, *self.parameters, *self.model.scalars, *CORE_TEXT}
+        helpers = [f"{key}_row" for key in (*CORE_TEXT, "weights", "kv", "encoder", "time_model", *self.parameters)]
         cased = {known.lower(): known for known in (*taken, "summary_key", *helpers)}
         extra = [(n, c.column, None) for n, c in self.host.columns.items()]
         for name, column, place in [*extra, *((n, c, node) for n, (c, node) in self.table.columns.items())]:
@@ -356,7 +376,8 @@ class _Assembler(Asked):
 
     def find_lookup(self, name: str) -> Field | None:
         """The catalog field that a name stands for, if any."""
-        keys = {"": ("models", "model"), "gpu_": ("gpus", "gpu"), "weights_": ("formats", "weights"), "kv_": ("formats", "kv")}
+        keys = {"": ("models", "model"), "gpu_": ("gpus", "gpu"), "weights_": ("formats", "weights"), "kv_": ("formats", "kv"),
+                "weights_format_": ("formats", "weights"), "encoder_": ("encoders", "encoder")}  # fmt: skip
         choices = [(prefix, *where) for prefix, where in keys.items() if prefix] + [("", *keys[""])]
         choices += [("", "methods", "method"), ("", "time_models", "time_model")]
         choices = [(f"{n}_", "models", n) for n, p in self.parameters.items() if p.kind == "model"] + choices
@@ -365,7 +386,7 @@ class _Assembler(Asked):
                 found = self.tables[table].fields.get(name[len(prefix) :])
                 if found is None:
                     continue
-                maybe = found.facts.blank or (key in self.parameters)
+                maybe = found.facts.blank or key in self.parameters or key == "encoder"
                 return Field(name, "lookup", replace(found.facts, blank=maybe), found.unit, found.title, found.doc, found.source,
                              found.format, text=f"{key}: {found.name}", lookup=Lookup(table, key, found.name),
                              public=name in shared.ORDER)  # fmt: skip
@@ -413,8 +434,11 @@ class _Assembler(Asked):
             if name.endswith("_derived") or (name in self.asked and name not in answers.SHOWN):
                 item = replace(item, public=False, sheet=answers.sheet_of(name))
             if name in self.delayed:
-                declared = parameter_facts(self.delayed[name][0], blank=node.facts.blank)
-                item = replace(item, facts=declared, parameter=self.delayed[name][0], text=compile_text(node))
+                parameter = self.delayed[name][0]
+                if name in self.model.finish:
+                    parameter = replace(parameter, low=1, format="")
+                declared = parameter_facts(parameter, blank=node.facts.blank)
+                item = replace(item, facts=declared, parameter=parameter, text=compile_text(node))
             if name in shared.OPEN or name in own or not column.formula:
                 item = replace(item, text=compile_text(node))
             self.add(item)
@@ -434,7 +458,7 @@ class _Assembler(Asked):
     def check(self, name: str, tree: Node, text: str, known: list[str]) -> Node:
         """Facts for a tree; the arms of a choice by method are checked with that method's parameters set."""
         given = f"{name.removeprefix('set_')}_given"
-        if given in self.fields and not (name == "gamma" and "auto_gamma" in self.delayed):
+        if given in self.fields and name not in self.model.finish and not (name == "gamma" and "auto_gamma" in self.delayed):
             inner = self.check_arms(name, tree, text, known)
             return self.first_of(given, inner)
         node = self.check_arms(name, tree, text, known)
@@ -527,7 +551,7 @@ class _Assembler(Asked):
         metrics = asked.rows or tuple(name for name in SUMMARY_ROWS if name in self.fields) + tuple(table.columns)
         self.problems += [unknown_column(source, asked.nodes.get(("rows", name)), name, public)
                           for name in metrics if name not in public and name not in table.columns]  # fmt: skip
-        inputs = [name for name in ("model", "gpu", "method", "batch", "context", *shared.INPUTS, *self.parameters) if name in self.fields]
+        inputs = [name for name in ("model", "gpu", "method", "batch", "context", *self.model.inputs, *self.parameters) if name in self.fields]
         across = asked.columns
         if across and across not in inputs:
             self.problems.append(unknown_column(source, asked.nodes.get(("columns", across)), across, inputs))

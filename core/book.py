@@ -11,7 +11,7 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
-from scenario import entities, shared
+from scenario import entities, features, shared
 from scenario.catalog import Catalog
 from scenario.expr import Node
 from scenario.facts import Facts
@@ -140,8 +140,8 @@ def entity_inputs(fields: Mapping[str, Parameter], required: Iterable[str] = ())
     )
 
 
-def entity_rows(catalog: Catalog) -> dict[str, tuple[Mapping[str, Any], ...]]:
-    """The rows of the models, GPUs and formats tables."""
+def entity_rows(catalog: Catalog, published: bool = False) -> dict[str, tuple[Mapping[str, Any], ...]]:
+    """The rows of the models, GPUs and formats tables; ``published`` adds the format that is each model's own."""
     models = tuple(
         {"name": e.name, "title": e.title, **{f: e.values.get(f) for f in entities.MODEL_FIELDS}, "source": e.cited}
         for e in catalog.models.values()
@@ -158,6 +158,9 @@ def entity_rows(catalog: Catalog) -> dict[str, tuple[Mapping[str, Any], ...]]:
         {"name": name, "title": doc, "bits": float(bits), "source": "bits per value with its scales"}
         for name, (bits, doc) in entities.FORMATS.items()
     )
+    if published:
+        formats += ({"name": features.PUBLISHED, "title": "as the model's published checkpoint stores them: stored_bits on the sheet Models",
+                     "bits": 16.0, "source": "quantization_config of the model"},)  # fmt: skip
     return {"models": models, "gpus": tuple(gpus), "formats": formats}
 
 

@@ -7,10 +7,12 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from functools import lru_cache
 from importlib import resources
+from pathlib import Path
 from typing import Any
 
 from scenario import entities, yamltree
 from scenario.contract import value_problem
+from scenario.errors import TableError
 from scenario.spec import Parameter
 from scenario.yamltree import Node, Source
 
@@ -36,7 +38,8 @@ class Entry:
     @property
     def cited(self) -> str:
         """Source and date in one line, ``unverified`` said."""
-        return _cited(self.source, self.date, self.verified)
+        warnings = self.notes.get("warnings", ())
+        return _cited(self.source, self.date, self.verified) + (f" [{'; '.join(warnings)}]" if warnings else "")
 
 
 @dataclass(frozen=True)
@@ -141,8 +144,12 @@ def _entry(
     values: dict[str, float | None] = dict(old.values) if old else {field: p.default for field, p in fields.items()}  # type: ignore[misc]
     said: dict[str, Any] = {}
     before = len(source.problems)
+    if what == "model" and "hf_config" in node.value:
+        values, said = _from_config(source, node, fields)
     for field_name, cell in node.value.items():
         place = node.keys.get(field_name, cell)
+        if field_name == "hf_config" and what == "model":
+            continue
         if field_name in ("title", "source", "date", "unverified", *notes):
             said[field_name] = note(source, field_name, cell)
         elif field_name not in fields:
@@ -165,7 +172,8 @@ def _entry(
             source.say(place, f"{part} ({values[part]:g}) cannot be more than {whole} ({values[whole] or 0:g})")
             return None
     default = f"{old.source} (changed by the table)" if old and old.source else "the table" if origin == "table" else ""
-    notes_said = {**(old.notes if old else {}), **{note: said[note] for note in notes if note in said}}
+    kept = old.notes if old and "hf_config" not in node.value else {}
+    notes_said = {**kept, **{note: said[note] for note in (*notes, "warnings") if note in said}}
     return Entry(
         name, str(said.get("title") or (old.title if old else name)), values, str(said.get("source") or default),
         str(said.get("date") or (old.date if old and "source" not in said else "")),
@@ -182,7 +190,34 @@ def same_but_case(source: Source, key: Node, name: str, known: Mapping[str, Any]
     return other is not None
 
 
-_PARTS = (("kv_heads", "heads"), ("moe_layers", "layers"), ("window_layers", "layers"), ("experts_per_token", "experts"))
+def _from_config(source: Source, node: Node, fields: Mapping[str, Parameter]) -> tuple[dict[str, float | None], dict[str, Any]]:
+    """What the Hugging Face config that an entry names says: values of all fields, and notes. Other keys of the entry come after."""
+    from scenario import hf
+
+    cell = node.value["hf_config"]
+    values: dict[str, float | None] = {field: p.default for field, p in fields.items()}  # type: ignore[misc]
+    if not isinstance(cell.value, str):
+        source.say(cell, f"hf_config is the path of a config.json, not {cell.kind}")
+        return values, {}
+    family = node.value["family"].value if "family" in node.value else ""
+    path = Path(source.file).parent / cell.value
+    try:
+        reading = hf.load(path, family if isinstance(family, str) else "")
+    except TableError as error:
+        for problem in error.problems:
+            source.say(cell, f"{cell.value}: {problem.message}", problem.hint)
+        return values, {}
+    for name, value in reading.fields.items():
+        said = value_problem(fields[name], value)
+        if said:
+            source.say(cell, f"{cell.value}: {name}: {said}")
+        values[name] = value
+    return values, {"source": f"config.json: {cell.value}", "family": reading.family, "published_weights": reading.weights,
+                    "warnings": tuple(reading.warnings)}  # fmt: skip
+
+
+_PARTS = (("kv_heads", "heads"), ("moe_layers", "layers"), ("window_layers", "layers"), ("linear_layers", "layers"),
+          ("no_ffn_layers", "layers"), ("no_mixer_layers", "layers"), ("experts_per_token", "experts"))  # fmt: skip
 """Fields of a model that are part of another one."""
 
 
@@ -236,10 +271,11 @@ def _required(what: str, values: Mapping[str, float | None]) -> list[str]:
     if what == "GPU":
         return list(entities.GPU_REQUIRED)
     needed = ["hidden", "layers", "heads", "vocab"]
-    needed += ["qk_rope_dim", "v_head_dim"] if values.get("kv_lora_rank") else ["kv_heads", "head_dim"]
+    attention = sum(values.get(name) or 0 for name in ("linear_layers", "no_mixer_layers")) < (values.get("layers") or 0)
+    needed += ["qk_rope_dim", "v_head_dim"] if values.get("kv_lora_rank") else ["kv_heads", "head_dim"] if attention else []
     if values.get("moe_layers"):
         needed += ["experts", "experts_per_token", "expert_ffn"]
-    if (values.get("moe_layers") or 0) < (values.get("layers") or 0):
+    if (values.get("moe_layers") or 0) + (values.get("no_ffn_layers") or 0) < (values.get("layers") or 0):
         needed.append("ffn")
     return needed
 

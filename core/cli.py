@@ -22,7 +22,7 @@ from scenario.errors import OutputError, Problem, ScenarioError, TableError
 
 # Commands in modules of their own, imported when they are asked for; their modules import nothing heavy themselves.
 LATER = {
-    "diff": "cli_diff", "export-table": "cli_export",
+    "diff": "cli_diff", "export-table": "cli_export", "add-model": "cli_models",
     "explain": "cli_explain", "graph": "cli_explain", "simulate": "cli_simulate",
     "new-plugin": "cli_author", "schema": "cli_author",
     "best": "cli_answers", "sensitivity": "cli_answers", "compare": "cli_answers",
@@ -251,9 +251,12 @@ def _tell_failures(loaded: Any, quiet: bool) -> None:
 
 
 def _tell_notes(table: Any, quiet: bool) -> None:
-    """What the reader of the table left out."""
+    """What the reader of the table left out, and what a config.json said that is not understood."""
     for note in () if quiet else table.notes:
         click.echo(f"{table.file}: {note}", err=True)
+    for model in () if quiet else table.catalog.models.values():
+        for warning in model.notes.get("warnings", ()):
+            click.echo(f"model '{model.name}': {warning}", err=True)
 
 
 class _Progress:

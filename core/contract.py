@@ -9,7 +9,7 @@ from dataclasses import fields
 from functools import lru_cache
 from typing import TYPE_CHECKING, Any
 
-from scenario import answers, entities, expr, facts, functions, shared, yamltree
+from scenario import answers, entities, expr, facts, features, functions, shared, yamltree
 from scenario.errors import FormulaError, PluginError, Problem, nearest
 from scenario.facts import Facts
 from scenario.spec import API, Column, Exporter, Function, Method, NamedColumn, Parameter, Preset, TimeModel
@@ -95,8 +95,8 @@ def shared_names() -> dict[str, Facts]:
         env[name] = Facts(low=0, high=1e18)
     for name in ("weights_bits", "kv_bits"):
         env[name] = Facts(low=0, high=64, open_low=True)
-    for name in shared.COLUMNS:
-        kind = {"bound": "text", "status": "text", "fits": "flag"}.get(name, "number")
+    for name in (*shared.COLUMNS, *features.COLUMNS):
+        kind = {"bound": "text", "status": "text", "breaking_term": "text", "fits": "flag"}.get(name, "number")
         env[name] = Facts(kind, -1e30, 1e30)
     for name in answers.SHOWN:
         env[name] = facts.TEXT if name == "acceptance_source" else Facts(low=-1e30, high=1e30, blank=True)

@@ -16,12 +16,12 @@ from typing import Any
 
 import polars as pl
 
-from scenario import contract, entities, shared
+from scenario import contract, entities, features, shared
 from scenario.catalog import number_hint
 from scenario.errors import Problem, TableError
 from scenario.host import Host
 from scenario.reader import CORE, Reader
-from scenario.rows import TEXT_NAMES, Expander
+from scenario.rows import CONTEXT_FROM, TEXT_NAMES, Expander
 from scenario.spec import Parameter
 from scenario.table import MAX_ROWS, VERSION, Table, parameter_specs
 from scenario.yamltree import MAX_BYTES, Node, Source
@@ -137,6 +137,8 @@ class _CsvReader(Reader):
             return self.core(name, node) if name in TEXT_NAMES else self.value(name, self.known[name], node)
         if self.known[name].kind == "flag" and text in ("true", "false"):
             return float(text == "true")
+        if name == "gpus" and text == "auto":
+            return 0.0
         if not _NUMBER.match(text):
             self.source.say(node, f"{name}: a number is needed, not '{text[:60]}'", _hint(text))
             return None
@@ -146,6 +148,8 @@ class _CsvReader(Reader):
     def required(self, frame: pl.DataFrame) -> None:
         """The inputs that are never guessed are there and filled."""
         for name in shared.REQUIRED:
+            if name == "context" and all(part in self.places for part in CONTEXT_FROM):
+                continue
             if name not in self.places:
                 hint = "0 is the weights-only bound" if name == "context" else f"add a column {name}"
                 self.source.say(Node(None, 1, 1), f"the rows do not say which {name}; that is never guessed", hint)
@@ -318,7 +322,7 @@ def _header(source: Source, number: int, heads: Sequence[Cell], known: Mapping[s
 
 def outputs(host: Host) -> set[str]:
     """The names of columns that a run computes or looks up."""
-    found = {*shared.ORDER, *shared.COLUMNS, *entities.MODEL_COLUMNS, *entities.MODEL_FIELDS, *host.columns}
+    found = {*shared.ORDER, *shared.COLUMNS, *features.COLUMNS, *entities.MODEL_COLUMNS, *entities.MODEL_FIELDS, *host.columns}
     found |= {f"gpu_{name}" for name in entities.GPU_FIELDS} | {"weights_bits", "kv_bits"}
     return found | {name for method in host.methods.values() for name in method.columns}
 

@@ -76,7 +76,7 @@ class _Writer:
             return list(profile.rates) if profile else value
         if parameter and parameter.kind == "flag" and value in (0, 1):
             return bool(value)
-        return value
+        return "auto" if name == "gpus" and value == 0 else value
 
     def presets(self) -> list[str]:
         names = self.table.presets

@@ -142,6 +142,10 @@ class Reader:
     def value(self, name: str, parameter: Parameter, node: Node) -> float | str | None:
         """One checked value, or None with a problem noted."""
         value = node.value
+        if name == "gpus":
+            if value == "auto":
+                return 0.0
+            parameter = replace(parameter, low=1)
         if parameter.kind == "profile" and isinstance(value, dict | list | str | int | float):
             return self.profile_value(node)
         if parameter.kind == "tree" and not isinstance(value, dict | list) and value is not None:

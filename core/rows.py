@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 import polars as pl
 
-from scenario import contract, shared
+from scenario import contract, features, shared
 from scenario.entities import FORMATS
 from scenario.spec import Parameter
 from scenario.yamltree import Node
@@ -17,7 +17,9 @@ if TYPE_CHECKING:
     from scenario.reader import Reader
 
 TEXT_NAMES = ("id", "model", "gpu", "method", "time_model")
-QUANTIZED = tuple(name for name, (bits, _) in FORMATS.items() if bits < 8)
+QUANTIZED = (*(name for name, (bits, _) in FORMATS.items() if bits < 8), features.PUBLISHED)
+CONTEXT_FROM = ("prompt_tokens", "output_tokens")
+"""Inputs that say which context a row has when it does not: the prompt and half the output."""
 LISTED = 10_000
 """Rows that one written row may expand to before they are made as a frame rather than as lists."""
 
@@ -124,6 +126,8 @@ class Expander:
 
     def missing(self, place: Node, cells: Mapping[str, Node], what: str) -> None:
         names = [name for name in shared.REQUIRED if name not in cells and name not in self.promised]
+        if "context" in names and all(name in cells or name in self.promised for name in CONTEXT_FROM):
+            names.remove("context")
         others = [name for name in names if name != "context"]
         if others:
             listed = ", ".join(others[:-1]) + f" and {others[-1]}" if len(others) > 1 else others[0]
@@ -307,5 +311,7 @@ class Expander:
             return text if name in ("model", "gpu", "method") else pl.lit(name.replace("_", "-") + "-") + text
         value = pl.col(name)
         whole = pl.when(value == value.floor()).then(value.cast(pl.Int64, strict=False).cast(pl.String)).otherwise(value.cast(pl.String))
+        if name == "gpus":
+            whole = pl.when(value < 1).then(pl.lit("auto")).otherwise(whole)
         tag = {"batch": "b", "context": "c", "gpus": "x", "gamma": "g"}.get(name, name.replace("_", "-") + "-")
         return pl.lit(tag) + whole

@@ -6,7 +6,7 @@ Units: GB is 1e9 bytes, so GB / (TB/s) and GFLOP / (TFLOP/s) are milliseconds.
 
 from __future__ import annotations
 
-from scenario import acceptance
+from scenario import acceptance, features
 from scenario.entities import FORMATS
 from scenario.spec import Column, Function, Parameter
 
@@ -16,9 +16,11 @@ INPUTS: dict[str, Parameter] = {
     "batch": Parameter(None, 1, 1e7, "sequences", "Sequences decoded together.", kind="integer"),
     "context": Parameter(None, 0, 1e9, "tokens",
                          "Mean KV cache length per sequence while decoding; 0 is the weights-only bound."),
-    "gpus": Parameter(1, 1, 1e6, "GPUs", "GPUs that serve the model together; memory, bandwidth and FLOP/s are pooled "
-                      "ideally.", kind="integer"),
-    "weights": Parameter("bf16", kind="choice", choices=FORMAT_NAMES, doc="Format the weights are stored in."),
+    "gpus": Parameter(1, 0, 1e6, "GPUs", "GPUs that serve the model together; memory, bandwidth and FLOP/s are pooled "
+                      "ideally until tp, pp, ep or dp is given. auto (or 0): the smallest power of two that holds the row.",
+                      kind="integer"),
+    "weights": Parameter("bf16", kind="choice", choices=(*FORMAT_NAMES, features.PUBLISHED), doc="Format the weights are stored in; "
+                         "published: as the model's checkpoint stores them."),
     "kv": Parameter("bf16", kind="choice", choices=FORMAT_NAMES, doc="Format of the KV cache."),
     "mfu": Parameter(1, None, 1, "", "Attainable share of the peak FLOP/s; 1 makes the time a bound.", above=0),
     "mbu": Parameter(1, None, 1, "", "Attainable share of the peak bandwidth; 1 makes the time a bound.", above=0),
@@ -26,6 +28,7 @@ INPUTS: dict[str, Parameter] = {
                                     "gpu_memory_utilization); 1 is all of it.", above=0),
     "utilization": Parameter(1, None, 1, "", "Share of the hours paid for in which the GPUs work.", above=0),
     "usd_per_hour": Parameter(None, 0, 1e6, "$/GPU-hour", "Price of one GPU.", derive="gpu_usd_per_hour"),
+    **features.INPUTS,
 }  # fmt: skip
 """Inputs of a row. ``batch`` and ``context`` have no default: a workload is never guessed."""
 REQUIRED = ("model", "gpu", "batch", "context", "method")
@@ -39,6 +42,9 @@ SCALARS: dict[str, Parameter] = {
                                    "sampling, launches.",
                                    source="what remains of the EAGLE and EAGLE-3 passes on 8B and 70B, 0.2 to 0.35 ms, "
                                    "https://specdecode-bench.github.io/ figure 4; the comparison is in docs/draft-cost.md"),
+    "prefill_chunk": Parameter(0, 0, 1e7, "tokens", "Prompt tokens that one pass carries at most (vLLM: max_num_batched_tokens, 2048 to "
+                               "8192), whose activations need memory; 0 counts no activations, as the article does.", kind="integer"),
+    **features.SCALARS,
 }  # fmt: skip
 """Assumptions that hold for the whole table."""
 
@@ -62,6 +68,7 @@ FUNCTIONS: tuple[Function, ...] = (
     Function("packed_gb", ("count",),
              "(max(count - unquantized_params, 1) * weight_bits + unquantized_params * weights_bits) / 8e9",
              "Bytes of this many parameters as the method stores them, in GB."),
+    Function("as_stored_gb", ("count",), "count * weights_bits / 8e9", "Bytes of this many parameters as they are stored, in GB."),
     *acceptance.FUNCTIONS,
     Function("draft_forward_ms", ("read", "active", "head", "layers_", "bits_", "gpus_", "cache_gb"),
              "max((read * bits_ / 8e9 + cache_gb) / (gpu_bandwidth_tb_s * gpus_ * mbu), "
@@ -94,16 +101,19 @@ OPEN: dict[str, Column] = QUANTIZATION | DRAFTING
 """The engine's open questions, with the answer of vanilla decoding."""
 
 COLUMNS: dict[str, Column] = {
-    "attended_tokens": Column(
-        "full_layers * context + window_layers * min(context, window)", "tokens",
-        "Cached tokens that one new token attends to, summed over layers; a window caps its layers."),
     "attention_flops_per_token": Column(
-        "2 * heads * (qk_head_dim + value_head_dim) * attended_tokens", "FLOP",
-        "Scores and weighted values of one token against the cache.", source="4 heads head_dim per cached token and layer."),
+        "2 * heads * ((qk_head_dim + value_head_dim) * full_layers * context"
+        " + (window_qk_dim + window_value_dim) * window_layers * min(context, window))"
+        " + 4 * linear_layers * linear_inner * linear_state_dim", "FLOP",
+        "Scores and weighted values of one token against the cache, which a window caps; linear layers update and read their state.",
+        source="4 heads head_dim per cached token and layer."),
     "flops_per_token": Column("2 * gemm_params + attention_flops_per_token", "FLOP", "Arithmetic of one token row.",
                               source="Kaplan et al. 2020, arXiv:2001.08361, table 1."),
-    "kv_bytes_per_token": Column("layers * kv_width * kv_bits / 8", "bytes", "KV cache of one token, all layers."),
-    "kv_sequence_gb": Column("kv_width * kv_bits / 8e9 * attended_tokens", "GB", "KV cache of one sequence at its context."),
+    "kv_bytes_per_token": Column("(full_layers * kv_width + window_layers * window_kv_width) * kv_bits / 8", "bytes",
+                                 "KV cache of one token, all layers that keep one."),
+    "kv_sequence_gb": Column(
+        "(full_layers * kv_width * context + window_layers * window_kv_width * min(context, window)) * kv_bits / 8e9 + state_bytes / 1e9",
+        "GB", "KV cache of one sequence at its context, windows capped, and the state of linear layers."),
     **OPEN,
     "verify_rows": Column("batch * rows_per_sequence", "rows", "Token rows of one verify pass."),
     "experts_touched": Column("experts_hit(verify_rows)", "experts", "Routed experts per layer that a verify pass reads."),
@@ -118,7 +128,7 @@ COLUMNS: dict[str, Column] = {
     "ridge_rows": Column("weight_gb * peak_tflops * mfu / (gpu_bandwidth_tb_s * mbu * 2 * gemm_params) * 1e9"
                          " if experts < 1 else blank", "rows",
                          "Token rows at which memory time and compute time meet (context 0, dense).", source=_BOUND),
-    "baseline_weight_gb": Column("params_hit(batch) * weights_bits / 8e9", "GB",
+    "baseline_weight_gb": Column("as_stored_gb(params_hit(batch))", "GB",
                                  "Weights that vanilla decoding reads per step, as stored."),
     "step_weight_gb": Column("packed_gb(params_hit(batch))", "GB",
                              "Weights that one plain decode step reads with this method's weights."),
@@ -145,7 +155,13 @@ COLUMNS: dict[str, Column] = {
     "lookahead_gb": Column("batch * lookahead_tokens * kv_bytes_per_token / 1e9", "GB", "KV slots for tokens being verified."),
     "draft_gb": Column("draft_weight_gb + batch * (context + lookahead_tokens) * draft_kv_bytes_per_token / 1e9", "GB",
                        "Weights and KV cache of the draft."),
-    "memory_gb": Column("weight_gb + kv_gb + lookahead_gb + draft_gb", "GB", "Memory needed."),
+    "activation_gb": Column(
+        "prefill_chunk * (4 * hidden + heads * (qk_head_dim + value_head_dim) + (1 + gated) * max(ffn, experts_per_token * expert_ffn"
+        " + shared_width)) * 2 / 1e9", "GB",
+        "Estimate: per token of a prefill chunk the residual stream in and out of two blocks, queries, attention output and the inner "
+        "values of the network, in BF16."),
+    "fixed_gb": Column("weight_gb + draft_weight_gb + activation_gb", "GB", "Memory that does not grow with the batch."),
+    "memory_gb": Column("weight_gb + kv_gb + lookahead_gb + draft_gb + activation_gb", "GB", "Memory needed."),
     "memory_available_gb": Column("gpu_memory_gb * gpus * memory_utilization", "GB", "Memory that the GPUs offer."),
     "headroom_gb": Column("memory_available_gb - memory_gb", "GB", "Memory left over; negative when it does not fit."),
     "fits": Column("memory_gb <= memory_available_gb", "", "Whether weights, KV cache and draft fit."),
@@ -153,17 +169,38 @@ COLUMNS: dict[str, Column] = {
                           " + (context + lookahead_tokens) * draft_kv_bytes_per_token / 1e9", "GB",
                           "Memory that one more sequence takes."),
     "max_batch": Column(
-        "max(floor((memory_available_gb - weight_gb - draft_weight_gb) / sequence_gb), 0) if sequence_gb > 0"
-        " else unlimited if weight_gb + draft_weight_gb <= memory_available_gb else 0", "sequences",
+        "max(floor((memory_available_gb - fixed_gb) / sequence_gb), 0) if sequence_gb > 0"
+        " else unlimited if fixed_gb <= memory_available_gb else 0", "sequences",
         "Largest batch that fits at this context."),
+    "room_per_sequence_gb": Column(
+        "max((memory_available_gb - fixed_gb) / batch - lookahead_tokens * (kv_bytes_per_token + draft_kv_bytes_per_token) / 1e9"
+        " - state_bytes / 1e9, 0)", "GB", "Memory that each sequence of this batch may fill with context."),
+    "far_token_gb": Column("(full_layers * kv_width * kv_bits / 8 + draft_kv_bytes_per_token) / 1e9", "GB",
+                           "Cache that one more token takes past every window: full-attention layers and the draft."),
+    "near_token_gb": Column("far_token_gb + window_layers * window_kv_width * kv_bits / 8e9", "GB",
+                            "Cache that one more token takes inside the window."),
+    "max_context": Column(
+        "floor(room_per_sequence_gb / near_token_gb * (1 + 1e-12)) if near_token_gb > 0 and room_per_sequence_gb <= window * near_token_gb"
+        " else floor((room_per_sequence_gb - window * (near_token_gb - far_token_gb)) / far_token_gb * (1 + 1e-12)) if far_token_gb > 0"
+        " else unlimited if fixed_gb <= memory_available_gb else 0", "tokens",
+        "Largest context that fits at this batch, whatever context the model was made for; a token counts that fits to the last digit."),
+    "breaking_term": Column(
+        '"none" if memory_gb <= memory_available_gb else "weights" if weight_gb > memory_available_gb'
+        ' else "draft weights" if fixed_gb - activation_gb > memory_available_gb'
+        ' else "activations" if fixed_gb > memory_available_gb'
+        ' else "KV cache" if weight_gb + activation_gb + kv_gb > memory_available_gb or draft_gb <= 0'
+        ' else "lookahead and draft KV cache"', "", "The first term, in this order, with which the memory is full."),
     "status": Column(
         '("not supported: this GPU lacks the number format" if supported < 1 else "ok" if not is_blank(usd_per_hour)'
         ' else "no price for this GPU") if fits'
         ' else "does not fit: weights" if weight_gb > memory_available_gb'
-        ' else "does not fit: draft weights" if weight_gb + draft_weight_gb > memory_available_gb'
+        ' else "does not fit: draft weights" if fixed_gb - activation_gb > memory_available_gb'
+        ' else "does not fit: activations" if fixed_gb > memory_available_gb'
         ' else "does not fit: KV cache"', "", "Whether the row can run, and if not, which term breaks it."),
     "usd_per_million_tokens": Column("usd_per_hour * gpus / (tokens_per_s * utilization * 3600) * 1e6", "$/1M tokens",
                                      "Price of a million output tokens."),
+    "kwh_per_million_tokens": Column("gpu_watts * gpus / tokens_per_s / 3.6", "kWh/1M tokens",
+                                     "Energy of a million output tokens at full board power, without host and cooling."),
 }  # fmt: skip
 
 ORDER: tuple[str, ...] = (
@@ -176,7 +213,8 @@ ORDER: tuple[str, ...] = (
     "round_ms", "tpot_ms",
     "rows_per_sequence", "verify_rows", "tokens_per_round",
     "tokens_per_s", "tokens_per_s_per_gpu", "speedup", "free_batch", "useful_flops_share", "utilization",
-    "usd_per_million_tokens",
-    "weight_gb", "kv_gb", "draft_gb", "memory_gb", "memory_available_gb", "headroom_gb", "fits", "max_batch", "status",
+    "usd_per_million_tokens", "kwh_per_million_tokens",
+    "weight_gb", "kv_gb", "draft_gb", "activation_gb", "memory_gb", "memory_available_gb", "headroom_gb", "fits", "breaking_term",
+    "max_batch", "max_context", "status",
 )  # fmt: skip
 """The shared columns that every row shows, in the order in which people read them."""

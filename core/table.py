@@ -107,6 +107,8 @@ class Table:
     """What an analyst added to the workbook that the table was read from."""
     notes: tuple[str, ...] = ()
     show: tuple[str, ...] = ()
+    features: frozenset[str] = frozenset()
+    """Features that are active whatever the rows give: those of the workbook that a table is read from."""
 
     @property
     def shown_as(self) -> str:

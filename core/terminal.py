@@ -13,7 +13,7 @@ from rich.console import Console
 from rich.table import Table
 from rich.text import Text
 
-from scenario import answers, api, catalog, contract, entities, functions, shared
+from scenario import answers, api, catalog, contract, entities, features, functions, shared
 from scenario.book import Field
 from scenario.expr import UNLIMITED
 from scenario.host import Host
@@ -174,6 +174,13 @@ def print_list(what: str, host: Host) -> None:
         for name, column in columns.items():
             asked = "Open: methods answer it; vanilla: " if name in shared.OPEN else "= "
             _entry(_with_unit(name, column.unit), [column.doc, f"{asked}{column.formula}", column.source and f"Source: {column.source}"])
+        for feature in features.FEATURES:
+            by = " or ".join((*feature.inputs, *(f"{name}: {'auto' if value == 0 else value}" for name, found in feature.values.items()
+                                                 for value in found)))  # fmt: skip
+            for name, column in feature.columns.items():
+                if name not in shared.COLUMNS:
+                    _entry(_with_unit(name, column.unit), [column.doc, f"= {column.formula}", f"Only in tables that give {by}.",
+                                                           column.source and f"Source: {column.source}"])  # fmt: skip
         for name in answers.SHOWN:
             _entry(_with_unit(name, answers.ASKED[name].unit), [answers.ASKED[name].doc, "Worked out where a table mentions it (show:)."])
         catalogs = {f"gpu_{name}": field for name, field in entities.GPU_FIELDS.items()} | entities.MODEL_FIELDS
@@ -235,7 +242,7 @@ def _models(known: catalog.Catalog) -> Iterable[Sequence[str]]:
     for row in frame.iter_rows(named=True):
         entry = known.models[row["name"]]
         yield (row["name"], entry.title, f"{row['params'] / 1e9:.2f} B", f"{row['active_params'] / 1e9:.2f} B", f"{row['layers']:.0f}",
-               f"{row['kv']:,.0f}", f"{row['max_context']:,.0f}", entry.cited)  # fmt: skip
+               f"{row['kv']:,.0f}", f"{row['context_length']:,.0f}", entry.cited)  # fmt: skip
 
 
 def _gpus(known: catalog.Catalog) -> Iterable[Sequence[str]]:

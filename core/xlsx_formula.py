@@ -45,6 +45,8 @@ def canonical(formula: str, names: Mapping[str, str], row: int) -> str:
         elif kind == "word":
             word = text.upper().removeprefix("_XLFN.")
             out.append(word)
+        elif text == ")" and out[-1:] == ["("] and out[-2:-1] in (["TRUE"], ["FALSE"]):
+            out.pop()  # LibreOffice writes TRUE()
         else:
             out.append(text)
     return "".join(out)

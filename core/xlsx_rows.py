@@ -13,7 +13,7 @@ from scenario import contract, shared
 from scenario.book import Book
 from scenario.host import Host
 from scenario.reader import CORE, Reader
-from scenario.rows import Expander
+from scenario.rows import CONTEXT_FROM, Expander
 from scenario.spec import Parameter
 from scenario.xlsx_cells import Cell, Row, letter, rows
 from scenario.xlsx_formula import canonical
@@ -394,7 +394,11 @@ class WorkbookReader(Reader):
                     self.source.say(Node(None, 0, 0, path=sheet), f"there is no column '{name}', and it has no default")
                     continue
                 frame = frame.with_columns(pl.lit(None).alias(name))
-            blank = [number for number, empty in zip(numbers, frame[name].is_null().to_list(), strict=True) if empty]
+            empty_cells = frame[name].is_null()
+            if name == "context" and all(part in defaults or part in frame.columns for part in CONTEXT_FROM):
+                parts = [frame[part].is_null() for part in CONTEXT_FROM if part not in defaults]
+                empty_cells = empty_cells & (parts[0] | parts[-1]) if parts else pl.Series([False]).new_from_index(0, frame.height)
+            blank = [number for number, empty in zip(numbers, empty_cells.to_list(), strict=True) if empty]
             for number in blank[:20]:
                 place = f"{sheet}!{letter(self.found.inputs[name])}{number}"
                 if not any(problem.place == place for problem in self.source.problems):

@@ -11,7 +11,7 @@ from collections.abc import Collection, Iterator
 from pathlib import Path
 from typing import Any
 
-from scenario import catalog, contract, entities, shared, yamltree
+from scenario import catalog, contract, entities, features, shared, yamltree
 from scenario.assemble import assemble, scalar_name
 from scenario.book import Book, EntityTable
 from scenario.catalog import number_hint
@@ -60,7 +60,7 @@ class _Reader:
         assert header is not None
         self.found.header = header
         root = self.base_tree()
-        base = self.base_book(root)
+        base = self.base_book(root, features.seen(header.columns))
         self.found.base = base
         self.assumptions(root, base)
         for name in ("models", "gpus"):
@@ -158,15 +158,20 @@ class _Reader:
         _relocate(node)
         return node
 
-    def base_book(self, root: Node) -> Book:
-        """What the engine would assume by the Source sheet alone: what cells say is compared with this."""
+    def base_book(self, root: Node, parts_used: frozenset[str]) -> Book:
+        """What the engine would assume by the Source sheet alone: what cells say is compared with this.
+
+        ``parts_used`` are the features whose columns the workbook has.
+        """
         known = catalog.builtin()
         row = {"model": next(iter(known.models)), "gpu": next(iter(known.gpus)), "batch": 1, "context": 0, "method": next(iter(self.host.methods))}
         cells = {name: Node(value, 0, 0, path="rows") for name, value in row.items()}
         parts = {key: node for key, node in root.value.items() if key != "summary"}  # which may start at rows that are not here
         with_row = Node({**parts, "rows": Node([Node(cells, 0, 0)], 0, 0)}, 0, 0, keys=dict(root.keys))
         source = Source(f"{self.workbook.path}, sheet Source", "")
-        return assemble(Reader(source, with_row, self.host, self.max_rows).table(), self.host)
+        table = Reader(source, with_row, self.host, self.max_rows).table()
+        table.features = parts_used
+        return assemble(table, self.host)
 
     # -- assumptions -----------------------------------------------------------------------------------
 

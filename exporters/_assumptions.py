@@ -25,6 +25,7 @@ ABOUT = {
     "methods": "Every method and stack, with the numbers that formulas choose by. The parameters are on Assumptions.",
     "formats": "Bits per stored value, scales included.",
     "time_models": "How a forward pass is timed.",
+    "encoders": "Image encoders (blue), and the tokens and arithmetic of one image of the size on Assumptions (black).",
 }
 
 
@@ -82,6 +83,8 @@ def assumptions(book: Book, workbook: Workbook) -> Sheet:
 
 
 def scalar_format(scalar: Scalar) -> str:
+    if scalar.parameter.format:
+        return scalar.parameter.format
     if scalar.parameter.kind in ("integer", "flag"):
         return "#,##0"
     return "General"
@@ -117,7 +120,8 @@ def validation_for(book: Book, kind: str, name: str, parameter: Any) -> DataVali
         return DataValidation(type="list", formula1=f"'{TITLES[table]}'!$A${FIRST}:$A${last}", allow_blank=True,
                               showErrorMessage=True, errorTitle="Not known", error=f"Choose a name from the sheet {TITLES[table]}.")  # fmt: skip
 
-    tables = {"model": "models", "gpu": "gpus", "method": "methods", "weights": "formats", "kv": "formats", "time_model": "time_models"}
+    tables = {"model": "models", "gpu": "gpus", "method": "methods", "weights": "formats", "kv": "formats", "time_model": "time_models",
+              "encoder": "encoders"}  # fmt: skip
     if kind == "model" or name in tables:
         return from_sheet("models" if kind == "model" else tables[name])
     if kind == "profile":

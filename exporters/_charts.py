@@ -141,7 +141,7 @@ def _roofline(result: Result, layout: Layout, feed: _Feed) -> ScatterChart:
             continue
         if name.startswith("gpu_"):
             note(name, *_entity(result, layout, feed, "gpus", name.removeprefix("gpu_")))
-        elif f"default_{name}" in book.scalars:
+        elif f"default_{name}" in book.scalars and book.scalars[f"default_{name}"].value != 0:  # 0 GPUs: as many as the row needs
             note(name, f"default_{name}", book.scalars[f"default_{name}"].value)
         elif name in book.tables["models"].fields:
             note(name, *_entity(result, layout, feed, "models", name))

@@ -19,7 +19,8 @@ FIRST = 6
 """The first data row of every sheet with a table; its header is the row above."""
 SPARE = 50
 """Free rows below a catalog table that lookups already cover."""
-TITLES = {"models": "Models", "gpus": "GPUs", "methods": "Methods", "formats": "Formats", "time_models": "Time models"}
+TITLES = {"models": "Models", "gpus": "GPUs", "methods": "Methods", "formats": "Formats", "time_models": "Time models",
+          "encoders": "Encoders"}  # fmt: skip
 CORE = ("model", "gpu", "method")
 RESULTS = (
     "status", "fits", "bound", "tokens_per_round", "round_ms", "tpot_ms", "tokens_per_s", "speedup", "memory_gb", "max_batch",

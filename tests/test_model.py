@@ -19,7 +19,7 @@ EXACT = 1e-12
 
 @dataclass(frozen=True)
 class Shape:
-    """A decoder as its config.json tells it; ``biases`` are the parameters beside matrices and norms."""
+    """A decoder as its config.json tells it; ``biases`` are the parameters beside matrices and norms that every token uses."""
 
     hidden: int
     layers: int
@@ -43,6 +43,7 @@ class Shape:
     window: int = 0
     window_layers: int = 0
     biases: int = 0
+    expert_biases: int = 0
 
     @property
     def attention(self) -> int:
@@ -56,7 +57,7 @@ class Shape:
 
     @property
     def expert(self) -> int:
-        return 3 * self.hidden * self.expert_ffn
+        return 3 * self.hidden * self.expert_ffn + self.expert_biases
 
     @property
     def vocabulary(self) -> int:
@@ -115,10 +116,10 @@ SHAPES = {
     # Norms of the two latents, and a bias per routed expert.
     "deepseek-v3": Shape(7168, 61, 128, 129280, ffn=18432, moe_layers=58, experts=256, top=8, shared=1, expert_ffn=2048,
                          kv_rank=512, q_rank=1536, nope=128, rope=64, value=128, biases=61 * (1536 + 512) + 58 * 256),
-    # Biases of q, k, v, o, router and experts, and a sink per head. All are counted as working on every token, which
-    # overstates N: of the experts' biases only 4 in 32 are.
+    # Biases of q, k, v, o and router, and a sink per head; every expert has biases of its own (gate and up 2 x 2880, down 2880).
     "gpt-oss-20b": Shape(2880, 24, 64, 201088, kv_heads=8, head_dim=64, moe_layers=24, experts=32, top=4, expert_ffn=2880,
-                         window=128, window_layers=12, biases=24 * ((64 + 16) * 64 + 2880 + 64 + 32 + 32 * 3 * 2880)),
+                         window=128, window_layers=12, biases=24 * ((64 + 16) * 64 + 2880 + 64 + 32),
+                         expert_biases=3 * 2880),
 }  # fmt: skip
 
 
