@@ -170,7 +170,7 @@ def commands(host: Host) -> Iterator[str]:
     from scenario.cli import main
 
     yield from ["# Commands", ""]
-    context = click.Context(main, info_name="scenario", terminal_width=100, max_content_width=100)
+    context = click.Context(main, info_name="scenario", terminal_width=100, max_content_width=100, **main.context_settings)
     yield from ["## scenario", "", "```text", main.get_help(context).rstrip(), "```", ""]
     for name in main.list_commands(context):
         command = main.get_command(context, name)
