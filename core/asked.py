@@ -147,8 +147,9 @@ class Asked:
                      if of in method.parameters and of in self.parameters]  # fmt: skip
             parts += ['"measured length" if not is_blank(measured_length) else'] if "measured_length" in self.asked else []
             parts += ['"constant alpha" if not is_blank(alpha_given) else'] if "alpha_given" in self.fields else []
-            default = self.scalars[scalar_name(method, "alpha")].origin == "default"
-            arms.append(" ".join([*parts, '"constant alpha (default)"' if default else '"constant alpha"']))
+            name, default = scalar_name(method, "alpha"), method.parameters["alpha"].default
+            said = f'"constant alpha (default)" if abs({name} - {default}) < 1e-12 else "constant alpha"' if default else '"constant alpha"'
+            arms.append(" ".join([*parts, said]))
         return f"choose(draft_no, {', '.join(arms)})"
 
     def inline(self, method: Method) -> dict[str, Node]:
