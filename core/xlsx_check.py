@@ -16,7 +16,7 @@ from scenario.host import Host
 from scenario.result import evaluate
 from scenario.table import MAX_ROWS
 from scenario.xlsx_cells import letter
-from scenario.xlsx_rows import Reading, Typed
+from scenario.xlsx_rows import UNKNOWN, Reading, Typed
 from scenario.xlsx_table import changed_places, load
 
 TOLERANCE = 1e-9
@@ -55,6 +55,7 @@ def check(path: str | Path, host: Host, *, max_rows: int = MAX_ROWS) -> Checked:
     # where and sort act at export only; the sheet may hold any rows in any order.
     book.where, book.sort = None, ()
     full = evaluate(book, host).full
+    unknown = 0
     changed = changed_places(reading, book)
     typed = {(item.row, item.column): item for item in reading.typed}
     reads = dependencies(book)
@@ -67,8 +68,11 @@ def check(path: str | Path, host: Host, *, max_rows: int = MAX_ROWS) -> Checked:
             continue
         expected = full[name].to_list()
         cells += len(shown)
+        unknown += shown.count(UNKNOWN)
+        if UNKNOWN in shown:  # compared as what the engine says: the file says nothing
+            shown = [engine if value is UNKNOWN else value for value, engine in zip(shown, expected, strict=True)]
         for index in _different(shown, expected, full.schema[name]):
-            cause = _cause(name, index, typed, reads, changed, header.columns)
+            cause = _cause(name, index, typed, reads, changed, header.columns, reading.other_formulas)
             place = f"{header.sheet.title}!{letter(header.columns[name])}{reading.rows[index]}"
             differences.append(Difference(place, full["id"][index], name, shown[index], expected[index], cause))
     found = {(item.row, item.column) for item in differences}
@@ -77,7 +81,10 @@ def check(path: str | Path, host: Host, *, max_rows: int = MAX_ROWS) -> Checked:
             same = Difference(f"{item.sheet}!{item.cell}", full["id"][item.row], item.column, item.value, full[item.column][item.row], _typed(item))
             differences.append(same)
     differences.sort(key=lambda item: (reading.rows[full["id"].index_of(item.row) or 0] if item.row else 0, len(item.place), item.place))
-    return Checked(cells, differences, reading.notes, full.height)
+    if unknown:
+        said = f"{unknown:,} formulas hold no value to compare: the program that saved the file did not compute them"
+        reading.notes.append(f"{header.sheet.title}: {said}; open it in a spreadsheet program and save it")
+    return Checked(cells - unknown, differences, reading.notes, full.height)
 
 
 def _different(shown: list[Any], expected: list[Any], kind: pl.DataType) -> list[int]:
@@ -120,7 +127,7 @@ def dependencies(book: Book) -> dict[str, set[str]]:
 
 def _cause(
     name: str, index: int, typed: Mapping[tuple[Any, str], Typed], reads: Mapping[str, set[str]], changed: Mapping[str, str],
-    columns: Mapping[str, int],
+    columns: Mapping[str, int], formulas: Mapping[str, str],
 ) -> str:  # fmt: skip
     if (index, name) in typed:
         return _typed(typed[index, name])
@@ -130,6 +137,9 @@ def _cause(
     edited = [place for key, place in changed.items() if key in reads[name]]
     if edited:
         return f"changed assumption, not recalculated: {', '.join(edited[:3])}" + (", ..." if len(edited) > 3 else "")
+    others = [column for column in (name, *sorted(reads[name])) if column in formulas]
+    if others:
+        return f"the engine's formula of {others[0]} is another one than the file's"
     return "an input of the row was edited, and the file not recalculated"
 
 

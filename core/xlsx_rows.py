@@ -73,6 +73,8 @@ class Reading:
     """What the workbook was made from, as far as its sheet Source tells."""
     places: dict[tuple[str, str, str], str] = field(default_factory=dict)
     """The cells of changed assumptions: (sheet, row name, column) -> address."""
+    other_formulas: dict[str, str] = field(default_factory=dict)
+    """The engine's columns of which the sheet Formulas says something else than the engine: name -> address."""
 
 
 _LITERAL = re.compile(r"(?<![\w$.])[0-9]+(?![\w.])")
@@ -83,6 +85,8 @@ class _Bad:
 
 
 BAD: Any = _Bad()
+UNKNOWN: Any = _Bad()
+"""What a formula shows whose value the file does not hold."""
 RATE = Parameter(None, 0, 1)
 ANY = Parameter(None)
 
@@ -209,7 +213,10 @@ class RowReader:
                 self.compare(row, formulas)
             for name, values in shown.items():
                 cell = row.cells.get(formulas[name])
-                values.append(None if cell is None or (cell.kind == "text" and cell.value == "") else cell.value)
+                if cell is not None and cell.kind == "none":
+                    values.append(UNKNOWN)
+                else:
+                    values.append(None if cell is None or (cell.kind == "text" and cell.value == "") else cell.value)
             for name, found in extra.items():
                 if others[name] in row.cells:
                     found[len(self.numbers) - 1] = row.cells[others[name]]

@@ -187,9 +187,10 @@ class _Reader:
             if found is not None and isinstance(found.value, str) and found.value:
                 place_of.rows[row.number] = found.value
                 seen[found.value] = header.place("value", row.number), row.cells.get(header.columns["value"])
+        gone: list[str] = []
         for name, scalar in base.scalars.items():
             if name not in seen:
-                self.found.notes.append(f"{header.sheet.title}: the row '{name}' is gone; {show(scalar.value)} applies")
+                gone.append(f"{name} ({show(scalar.value)} applies)")
                 continue
             place, cell = seen[name]
             value = self.cell_value(place, cell, scalar.parameter)
@@ -206,6 +207,8 @@ class _Reader:
                 continue
             self.found.places["Assumptions", name, "value"] = place
             self.set(root, self.path_of(name, scalar.owner, base), Node(value, 0, 0, path=place))
+        if gone:
+            self.found.notes.append(f"{header.sheet.title}: there is no row for {listing(gone)}")
         defaults = {f"default_{name}": parameter for name, parameter in {**shared.INPUTS, **shared.SCALARS}.items()}
         for name, (place, cell) in seen.items():
             if name in base.scalars:
@@ -426,7 +429,10 @@ class _Reader:
                 path = ("columns", name, "formula") if isinstance(section.value, dict) else ("columns", name)
                 self.set(root, path, Node(text, 0, 0, path=place))
             elif name in shared.COLUMNS and name not in shared.OPEN:
-                self.found.notes.append(f"{place}: the engine's formula of '{name}' is used; a column of your own can differ")
+                self.found.other_formulas[name] = place
+        if self.found.other_formulas:
+            said = f"the engine's formulas of {listing(list(self.found.other_formulas))} are used, not the text here; a column of your own can differ"
+            self.found.notes.append(f"{next(iter(self.found.other_formulas.values()))}: {said}")
 
     def extras(self) -> Extras:
         """The analyst's own columns and sheets, with their formulas in terms that survive a new layout."""

@@ -208,6 +208,11 @@ def _profile_cell(kind: str, k: int, row: int, dialect: str, given: int) -> str:
     return f"{at('p', k - 1)}*{at('a', k)}" if k > 1 else at("a", 1)
 
 
+def cited(book: Book, source: str) -> str:
+    """A source; the table's own file without its folder, so that a workbook is the same wherever that lies."""
+    return book.table.shown_as if source == book.table.source.file else source
+
+
 def profiles(layout: Layout, workbook: Workbook) -> Sheet:
     """Acceptance profiles in every dialect: what was given is blue, the others follow, live."""
     sheet = Sheet(workbook.create_sheet("Profiles"))
@@ -230,7 +235,7 @@ def profiles(layout: Layout, workbook: Workbook) -> Sheet:
                     sheet.formula(row, column, _profile_cell(kind, k, row, profile.given, given), shows, "scn.calc", "0.0000")
         sheet.put(row, len(names) - 2, profile.given, "scn.meta")
         sheet.put(row, len(names) - 1, profile.doc, "scn.meta")
-        sheet.put(row, len(names), profile.source, "scn.meta")
+        sheet.put(row, len(names), cited(layout.book, profile.source), "scn.meta")
     if found:
         add_table(sheet, "T_profiles", names, FIRST + len(found) - 1)
     widths(sheet, [28, *[8.0] * (3 * POSITIONS + 1), 12, 40, 50])
@@ -253,7 +258,7 @@ def curves(layout: Layout, workbook: Workbook) -> Sheet:
             text = f"(C{start + 1}-C{start})/(B{start + 1}-B{start})"
             sheet.formula(row, 4, text, slope, "scn.calc")
             sheet.put(row, 5, curve.doc, "scn.meta")
-            sheet.put(row, 6, curve.source, "scn.meta")
+            sheet.put(row, 6, cited(layout.book, curve.source), "scn.meta")
             row += 1
     add_table(sheet, "T_curves", names, row - 1)
     widths(sheet, [24, 12, 12, 12, 40, 50])

@@ -496,7 +496,7 @@ def test_an_own_formula_can_be_changed_on_formulas(written: Path, tmp_path: Path
     assert f"Formulas!{cell}" in done.stderr
     engine = f"E{row_of(written, 'Formulas', 'column', 'tpot_ms')}"
     said = told(edit(written, tmp_path / "typed.xlsx", {("Formulas", engine): "round_ms"}))
-    assert f"Formulas!{engine}: the engine's formula of 'tpot_ms' is used" in said
+    assert f"Formulas!{engine}: the engine's formulas of tpot_ms are used" in said
 
 
 @pytest.mark.parametrize("sheet", ["Source", "Formulas", "Profiles", "Assumptions", "Models", "Summary", "README", "Checks", "Methods"])
