@@ -10,7 +10,7 @@ demo: $(VENV)/installed
 	$(BIN)/scenario run starter -o costs.xlsx
 
 test: $(VENV)/tested
-	$(BIN)/python -m pytest
+	$(BIN)/python -m pytest -n auto --dist loadfile
 
 check: $(VENV)/tested
 	$(BIN)/ruff check .
