@@ -109,11 +109,11 @@ def _notes(result: Result) -> list[str]:
     return notes
 
 
-def _provenance(result: Result) -> list[tuple[str, str]]:
+def _provenance(result: Result) -> list[tuple[str, str | int]]:
     table = result.book.table
-    found = [
+    found: list[tuple[str, str | int]] = [
         ("table", table.shown_as), ("sha256", table.sha256), ("time model", table.time_model),
-        ("rows", f"{result.full.height:,}"), ("written by", f"scenario {scenario.__version__}"),
+        ("rows", result.full.height), ("written by", f"scenario {scenario.__version__}"),
         ("made by", f"scenario run {table.shown_as} -o costs.xlsx"), ("feed it back", "scenario run costs.xlsx -o new.xlsx"),
     ]  # fmt: skip
     others = [f"{name} ({origin})" for name, origin in result.book.plugins if origin != "built in"]

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import re
 import zipfile
-from collections.abc import Iterator, Mapping
+from collections.abc import Collection, Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any, BinaryIO
 
@@ -50,11 +50,12 @@ class Rows:
     ignored: str
 
 
-def finish(skeleton: BinaryIO, out: BinaryIO, shown: Mapping[str, Mapping[str, Any]], large: Mapping[str, Rows]) -> None:
+def finish(skeleton: BinaryIO, out: BinaryIO, shown: Mapping[str, Mapping[str, Any]], large: Mapping[str, Rows],
+           texts: Collection[str] = ()) -> None:  # fmt: skip
     """Copy the workbook ``skeleton`` to ``out`` with values and rows put in.
 
     ``shown`` maps a sheet's part name to what its formulas show by cell, ``large`` the part name of a large sheet
-    to its rows.
+    to its rows. ``texts`` are the parts of sheets of text, on which a number may stand as one without a warning mark.
     """
     with zipfile.ZipFile(skeleton) as source, zipfile.ZipFile(out, "w", zipfile.ZIP_DEFLATED, compresslevel=LEVEL) as target:
         for info in source.infolist():
@@ -71,7 +72,7 @@ def finish(skeleton: BinaryIO, out: BinaryIO, shown: Mapping[str, Mapping[str, A
                 continue
             data = source.read(name)
             if name in shown:
-                data = _with_values(data.decode(), shown[name]).encode()
+                data = _unmarked(_with_values(data.decode(), shown[name]), "A1:Z1048576" if name in texts else "").encode()
             elif name.startswith("xl/worksheets/_rels/"):
                 # Some readers do not follow part names that begin at the root.
                 data = data.replace(b'Target="/xl/', b'Target="../')
@@ -94,13 +95,18 @@ def _with_values(xml: str, shown: Mapping[str, Any]) -> str:
 
 def _around(xml: str, shown: Mapping[str, Any], dimension: str, ignored: str) -> tuple[str, str]:
     xml = _with_values(re.sub(r'<dimension ref="[^"]*"', f'<dimension ref="{dimension}"', xml), shown)
-    if ignored:
-        mark = f'<ignoredErrors><ignoredError sqref="{ignored}" numberStoredAsText="1"/></ignoredErrors>'
-        place = re.search(r"<(drawing|legacyDrawing|tableParts)\b", xml)
-        at = place.start() if place else xml.index("</worksheet>")
-        xml = xml[:at] + mark + xml[at:]
-    head, _, tail = xml.partition("</sheetData>")
+    head, _, tail = _unmarked(xml, ignored).partition("</sheetData>")
     return head, "</sheetData>" + tail
+
+
+def _unmarked(xml: str, area: str) -> str:
+    """The sheet with no mark at numbers that stand as text in an area."""
+    if not area:
+        return xml
+    mark = f'<ignoredErrors><ignoredError sqref="{area}" numberStoredAsText="1"/></ignoredErrors>'
+    place = re.search(r"<(drawing|legacyDrawing|tableParts)\b", xml)
+    at = place.start() if place else xml.rindex("</worksheet>")
+    return xml[:at] + mark + xml[at:]
 
 
 def row_chunks(frame: pl.DataFrame, columns: list[ColumnXml], first: int) -> Iterator[bytes]:
@@ -186,7 +192,7 @@ def _constant_cell(column: ColumnXml, row: pl.Expr) -> pl.Expr:
 def value_text(value: pl.Expr, kind: str) -> pl.Expr:
     """A column's values as the text of a cell; null stays null."""
     if kind == "text":
-        text = value.str.replace_all(r"[\x00-\x08\x0b\x0c\x0e-\x1f]", "\ufffd").str.replace_all(r"_(x[0-9A-Fa-f]{1,4}_)", "_x005F_${1}")
+        text = value.str.replace_all(r"[\x00-\x08\x0b\x0c\x0e-\x1f\x{fffe}\x{ffff}]", "\ufffd").str.replace_all(r"_(x[0-9A-Fa-f]{1,4}_)", "_x005F_${1}")
         return text.str.slice(0, 32_767).str.replace_many(["&", "<", ">"], ["&amp;", "&lt;", "&gt;"])
     if kind == "flag":
         return pl.when(value).then(pl.lit("1")).when(~value).then(pl.lit("0"))

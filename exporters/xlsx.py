@@ -21,6 +21,7 @@ def write_xlsx(result: Result, stream: BinaryIO) -> None:
 
     from scenario.exporters import (
         _assumptions,
+        _cells,
         _charts,
         _extras,
         _front,
@@ -53,7 +54,7 @@ def write_xlsx(result: Result, stream: BinaryIO) -> None:
     sheets.append(_front.readme(result, layout, workbook))
     workbook.active = 0
     workbook.calculation.fullCalcOnLoad = True
-    workbook.properties.title = result.book.table.title[:255]
+    workbook.properties.title = _cells.clean(result.book.table.title)[:255]
     workbook.properties.creator = "scenario"
     skeleton = BytesIO()
     workbook.save(skeleton)
@@ -63,7 +64,8 @@ def write_xlsx(result: Result, stream: BinaryIO) -> None:
     for sheet, columns, last in beside:
         chunks = _splice.row_chunks(frame, columns, _layout.FIRST)
         large[parts[sheet.sheet.title]] = _splice.Rows(chunks, f"A1:{last}{layout.last}", "")
-    _splice.finish(skeleton, stream, {parts[sheet.sheet.title]: sheet.shown for sheet in sheets}, large)
+    _splice.finish(skeleton, stream, {parts[sheet.sheet.title]: sheet.shown for sheet in sheets}, large,
+                   [parts[title] for title in ("README", "Formulas", "Source")])  # fmt: skip
 
 
 @hookimpl
