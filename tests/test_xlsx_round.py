@@ -128,7 +128,7 @@ CELLS = st.fixed_dictionaries(
 
 
 @given(rows=st.lists(CELLS, min_size=1, max_size=4), title=st.text(st.characters(codec="utf-8", exclude_categories=("Cc", "Cs", "Cn")), max_size=30))
-@settings(max_examples=6, deadline=None, derandomize=True, suppress_health_check=list(HealthCheck))
+@settings(max_examples=4, deadline=None, derandomize=True, suppress_health_check=list(HealthCheck))
 def test_random_tables_come_back_exactly(rows: list[dict[str, Any]], title: str, tmp_path_factory: pytest.TempPathFactory) -> None:
     """Whatever the values are, floats to the last digit, a table comes back as it was."""
     folder = tmp_path_factory.mktemp("random")
