@@ -56,7 +56,7 @@ MODEL_FIELDS: Fields = {
     "qk_nope_dim": _count("Width of a query/key head without rotary part (latent attention)."),
     "qk_rope_dim": _count("Width of the rotary part of a head (latent attention)."),
     "v_head_dim": _count("Width of a value head, where it is not that of a key head."),
-    "window": _count("Tokens that a sliding-window layer attends to.", unit="tokens", high=1e9),
+    "window_tokens": _count("Tokens that a sliding-window layer attends to.", unit="tokens", high=1e9),
     "window_layers": _count("Layers with sliding-window attention.", high=1e4),
     "window_kv_heads": _count("Key and value heads of sliding-window layers; 0: as in the others.", high=1e5),
     "window_head_dim": _count("Width of a head in sliding-window layers; 0: as in the others."),

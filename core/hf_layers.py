@@ -93,7 +93,7 @@ def windows(reader: _Reader, found: list[str]) -> None:
         for index, kind in enumerate(found):
             found[index] = kind.replace("window", "full")
         return
-    reader.put("window", size if count else 0, "sliding_window")
+    reader.put("window_tokens", size if count else 0, "sliding_window")
     reader.put("window_layers", count, "layers of the pattern with a sliding window")
     if count and reader.get("attention_chunk_size"):
         reader.out.warnings.append("attention_chunk_size: chunks are counted as a sliding window of their length, their upper bound")

@@ -42,7 +42,7 @@ FEATURE = Feature(
         "step_weight_gb": Column("weight_reads * packed_gb(params_hit(batch))", "GB",
                                  "Weights that one plain decode step reads with this method's weights, on all GPUs."),
         "kv_sequence_gb": Column(
-            "kv_copies * (full_layers * kv_width * context + window_layers * window_kv_width * min(context, window)) * kv_bits / 8e9"
+            "kv_copies * (full_layers * kv_width * context + window_layers * window_kv_width * min(context, window_tokens)) * kv_bits / 8e9"
             " + state_bytes / 1e9", "GB", "KV cache of one sequence, copies included, and the state of linear layers."),
         "lookahead_gb": Column("batch * lookahead_tokens * kv_copies * kv_bytes_per_token / 1e9", "GB",
                                "KV slots for tokens being verified, copies included."),

@@ -17,8 +17,8 @@ FEATURE = Feature(
         "prefill_tokens": Column("prompt_tokens", "tokens", "Tokens that prefill works on."),
         "prefill_attention_tflop": Column(
             "(2 * heads * ((qk_head_dim + value_head_dim) * full_layers * prefill_tokens ** 2 / 2"
-            " + (window_qk_dim + window_value_dim) * window_layers * min(prefill_tokens, window)"
-            " * (prefill_tokens - min(prefill_tokens, window) / 2))"
+            " + (window_qk_dim + window_value_dim) * window_layers * min(prefill_tokens, window_tokens)"
+            " * (prefill_tokens - min(prefill_tokens, window_tokens) / 2))"
             " + 4 * linear_layers * linear_inner * linear_state_dim * prefill_tokens) / 1e12", "TFLOP",
             "Scores and weighted values of the whole prompt, windows capped.", source=_CAUSAL),
         "prefill_tflop": Column("2 * gemm_params * prefill_tokens / 1e12 + prefill_attention_tflop", "TFLOP",

@@ -103,7 +103,7 @@ OPEN: dict[str, Column] = QUANTIZATION | DRAFTING
 COLUMNS: dict[str, Column] = {
     "attention_flops_per_token": Column(
         "2 * heads * ((qk_head_dim + value_head_dim) * full_layers * context"
-        " + (window_qk_dim + window_value_dim) * window_layers * min(context, window))"
+        " + (window_qk_dim + window_value_dim) * window_layers * min(context, window_tokens))"
         " + 4 * linear_layers * linear_inner * linear_state_dim", "FLOP",
         "Scores and weighted values of one token against the cache, which a window caps; linear layers update and read their state.",
         source="4 heads head_dim per cached token and layer."),
@@ -112,7 +112,7 @@ COLUMNS: dict[str, Column] = {
     "kv_bytes_per_token": Column("(full_layers * kv_width + window_layers * window_kv_width) * kv_bits / 8", "bytes",
                                  "KV cache of one token, all layers that keep one."),
     "kv_sequence_gb": Column(
-        "(full_layers * kv_width * context + window_layers * window_kv_width * min(context, window)) * kv_bits / 8e9 + state_bytes / 1e9",
+        "(full_layers * kv_width * context + window_layers * window_kv_width * min(context, window_tokens)) * kv_bits / 8e9 + state_bytes / 1e9",
         "GB", "KV cache of one sequence at its context, windows capped, and the state of linear layers."),
     **OPEN,
     "verify_rows": Column("batch * rows_per_sequence", "rows", "Token rows of one verify pass."),
@@ -180,8 +180,8 @@ COLUMNS: dict[str, Column] = {
     "near_token_gb": Column("far_token_gb + window_layers * window_kv_width * kv_bits / 8e9", "GB",
                             "Cache that one more token takes inside the window."),
     "max_context": Column(
-        "floor(room_per_sequence_gb / near_token_gb * (1 + 1e-12)) if near_token_gb > 0 and room_per_sequence_gb <= window * near_token_gb"
-        " else floor((room_per_sequence_gb - window * (near_token_gb - far_token_gb)) / far_token_gb * (1 + 1e-12)) if far_token_gb > 0"
+        "floor(room_per_sequence_gb / near_token_gb * (1 + 1e-12)) if near_token_gb > 0 and room_per_sequence_gb <= window_tokens * near_token_gb"
+        " else floor((room_per_sequence_gb - window_tokens * (near_token_gb - far_token_gb)) / far_token_gb * (1 + 1e-12)) if far_token_gb > 0"
         " else unlimited if fixed_gb <= memory_available_gb else 0", "tokens",
         "Largest context that fits at this batch, whatever context the model was made for; a token counts that fits to the last digit."),
     "breaking_term": Column(
