@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import replace
 
-from scenario import contract, entities, expr, facts, graph, shared, stacks
+from scenario import contract, entities, expr, facts, graph, hardware, serving, shared, stacks, timing
 from scenario.book import Book, EntityTable, Field, Lookup, Scalar, Value, entity_inputs, entity_rows, time_model_rows
 from scenario.contract import parameter_facts
 from scenario.errors import FormulaError, Problem, nearest
@@ -14,6 +14,7 @@ from scenario.facts import Facts
 from scenario.host import Host
 from scenario.spec import Column, Method, Parameter
 from scenario.table import Table, parameter_specs, unknown_column
+from scenario.timing import Timing
 from scenario.to_text import compile_text
 from scenario.vectors import Vectors
 
@@ -39,7 +40,9 @@ class _Assembler:
         self.env: dict[str, Facts] = {}
         self.problems: list[Problem] = []
         self.parameters = parameter_specs(host)
-        self.time_models = list(host.time_models)
+        self.timing = Timing(table, host)
+        self.inputs = self.timing.inputs()
+        self.time_models = [model.name for model in self.timing.models]
         used_stacks = table.stacks.values()
         self.used = {part for stack in used_stacks for part in (stack.quantization, stack.drafting) if part}
         slots = {name: stacks.slots(method) for name, method in host.methods.items()}
@@ -54,7 +57,7 @@ class _Assembler:
         self.tables = tables
         self.core_inputs()
         own = self.own_columns()
-        self.functions["forward_ms"] = self.time_function()
+        self.functions = self.timing.functions(self.functions)
         self.input_fields()
         self.override_fields()
         pending = self.formulas(own)
@@ -82,7 +85,7 @@ class _Assembler:
     def shared_scalars(self) -> None:
         defaults = self.table.defaults
         text = {name: Parameter(kind="choice", doc=f"The {name} of rows that do not name one.") for name in CORE_TEXT}
-        for name, parameter in {**text, **shared.INPUTS, **shared.SCALARS}.items():
+        for name, parameter in {**text, **self.inputs, **shared.SCALARS}.items():
             given = name in defaults
             if not given and (parameter.default is None):
                 continue
@@ -93,6 +96,12 @@ class _Assembler:
         if len(self.time_models) > 1:
             parameter = Parameter(kind="choice", choices=tuple(self.time_models), doc="How a pass is timed.")
             self.scalar(Scalar("default_time_model", self.table.time_model, parameter, "table", self.table.shown_as), False)
+        for model, key, parameter in self.timing.parameters():
+            typed = self.table.parameters.get(model.name, {})
+            origin, source = ("table", self.table.shown_as) if key in typed else ("default", parameter.source)
+            value = typed.get(key, parameter.default)
+            value = float(value) if isinstance(value, int | float) else value
+            self.scalar(Scalar(timing.scalar_name(model, key), value, parameter, origin, source, model.name), parameter.default is None)
 
     def method_scalars(self) -> None:
         presets = {}
@@ -153,8 +162,11 @@ class _Assembler:
         if len(self.time_models) > 1:
             number = {"time_model_no": Parameter(1, 1, len(self.time_models), kind="integer")}
             tables["time_models"] = EntityTable(
-                "time_models", entity_inputs(number, number), (), time_model_rows(self.host.time_models.values())
+                "time_models", entity_inputs(number, number), (), time_model_rows(self.timing.models)
             )
+        if self.timing.sets:
+            rows_ = tuple(item.row for item in self.timing.sets)
+            tables["hardware"] = EntityTable("hardware", entity_inputs(hardware.FIELDS, hardware.FIELDS), (), rows_)
         return tables
 
     def number(self, slot: str, method: str) -> int:
@@ -190,7 +202,7 @@ class _Assembler:
     def input_fields(self) -> None:
         self.delayed: dict[str, tuple[Parameter, Node]] = {}
         given = set(self.table.rows.columns)
-        for name, parameter in shared.INPUTS.items():
+        for name, parameter in self.inputs.items():
             has_default = f"default_{name}" in self.scalars
             if not has_default and not parameter.derive:
                 self.add(Field(name, "input", parameter_facts(parameter, blank=False), parameter.unit, doc=parameter.doc,
@@ -257,13 +269,6 @@ class _Assembler:
     def tree(self, text: str) -> Node:
         return expr.expand(expr.parse(text), self.functions, text=text)
 
-    def time_function(self) -> tuple[tuple[str, ...], Node]:
-        models = [self.host.time_models[name] for name in self.time_models]
-        bodies = [expr.substitute(expr.expand(expr.parse(m.formula), self.functions, text=m.formula),
-                                  {key: Name(key) for key in m.parameters}) for m in models]  # fmt: skip
-        body = bodies[0] if len(bodies) == 1 else Call("choose", (Name("time_model_no"), *bodies))
-        return contract.TIME_FUNCTION[0], body
-
     def own_columns(self) -> dict[str, list[Method]]:
         """Columns that methods bring for their own rows, if a row uses them."""
         own: dict[str, list[Method]] = {}
@@ -283,8 +288,10 @@ class _Assembler:
         for method, key, parameter in self.derived():
             doc = f"{key} of {method.name} as it follows from the model and the GPU; {parameter.doc}"
             pending[f"{scalar_name(method, key)}_derived"] = (Column(parameter.derive, parameter.unit, doc), self.tree(parameter.derive))
-        for name, column in shared.COLUMNS.items():
-            pending[name] = (column, self.answers(name, column) if name in shared.OPEN else self.tree(column.formula))
+        for name, column in self.timing.columns().items():
+            answer = self.timing.answers(name, column, self.functions)
+            pending[name] = (column, answer or (self.answers(name, column) if name in shared.OPEN else self.tree(column.formula)))
+        pending |= self.timing.extra()
         for name, methods in own.items():
             pending[name] = (methods[0].columns[name], self.answers(name, None))
         taken = {*pending, *self.fields, *self.parameters, *shared.SCALARS, *CORE_TEXT}
@@ -325,7 +332,7 @@ class _Assembler:
         """The catalog field that a name stands for, if any."""
         keys = {"": ("models", "model"), "gpu_": ("gpus", "gpu"), "weights_": ("formats", "weights"), "kv_": ("formats", "kv")}
         choices = [(prefix, *where) for prefix, where in keys.items() if prefix] + [("", *keys[""])]
-        choices += [("", "methods", "method"), ("", "time_models", "time_model")]
+        choices += [("", "methods", "method"), ("", "time_models", "time_model"), ("hardware_", "hardware", "hardware")]
         choices = [(f"{n}_", "models", n) for n, p in self.parameters.items() if p.kind == "model"] + choices
         for prefix, table, key in choices:
             if name.startswith(prefix) and table in self.tables:
@@ -382,7 +389,7 @@ class _Assembler:
             if name in self.delayed:
                 declared = parameter_facts(self.delayed[name][0], blank=node.facts.blank)
                 item = replace(item, facts=declared, parameter=self.delayed[name][0], text=compile_text(node))
-            if name in shared.OPEN or name in own:
+            if name in shared.OPEN or name in own or name in serving.QUESTIONS or name in serving.ESTIMATE_QUESTIONS:
                 item = replace(item, text=compile_text(node))
             self.add(item)
         self.fields = {name: self.fields[name] for name in self.in_order(order)}
@@ -490,10 +497,10 @@ class _Assembler:
         table, source = self.table, self.table.source
         asked = table.summary
         public = [item.name for item in self.fields.values() if item.public]
-        metrics = asked.rows or tuple(name for name in SUMMARY_ROWS if name in self.fields) + tuple(table.columns)
+        metrics = asked.rows or tuple(name for name in (*SUMMARY_ROWS, *serving.SUMMARY) if name in self.fields) + tuple(table.columns)
         self.problems += [unknown_column(source, asked.nodes.get(("rows", name)), name, public)
                           for name in metrics if name not in public and name not in table.columns]  # fmt: skip
-        inputs = [name for name in ("model", "gpu", "method", "batch", "context", *shared.INPUTS, *self.parameters) if name in self.fields]
+        inputs = [name for name in ("model", "gpu", "method", "batch", "context", *self.inputs, *self.parameters) if name in self.fields]
         across = asked.columns
         if across and across not in inputs:
             self.problems.append(unknown_column(source, asked.nodes.get(("columns", across)), across, inputs))

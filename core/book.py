@@ -28,7 +28,7 @@ class Scalar:
     """One constant for the whole table: a default, or a method's parameter.
 
     ``origin`` says where ``value`` comes from: ``table``, ``preset``, ``default`` or ``unset``.
-    ``owner`` is the method it belongs to, or empty.
+    ``owner`` is the method or time model it belongs to, or empty.
     """
 
     name: str

@@ -48,6 +48,7 @@ def readme(result: Result, layout: Layout, workbook: Workbook) -> Sheet:
         "Assumptions": "Every constant with value, unit, range, meaning and source.",
         "Models": "Architectures and what follows from them.", "GPUs": "Memory, bandwidth, peak rates, prices.",
         "Methods": "Decoding methods and stacks.", "Formats": "Bits of each number format.", "Time models": "How a pass is timed.",
+        "Hardware": "Constants of the estimate by GPU and engine, with their error and source.",
         "Profiles": "Acceptance by draft position.", "Curves": "Measured points.",
         "Formulas": "Every column's formula as text: the single source of truth.",
         "Checks": "What could be wrong, checked live.", "Lists": "What the Summary's drop-downs offer.",
