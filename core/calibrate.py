@@ -30,12 +30,12 @@ from scenario.to_numpy import Array, evaluate
 
 PRIORS: dict[str, tuple[float, float]] = {
     "weight_mbu": (0.82, 0.12), "kv_mbu": (0.70, 0.35), "gemm_mfu": (0.65, 0.2), "expert_mbu": (0.60, 0.3), "step_ms": (0.8, 0.7),
-    "layer_us": (18, 0.7), "moe_layer_us": (15, 0.8), "row_us": (7, 0.7), "hop_us": (7, 0.7), "link_share": (0.4, 0.5),
+    "layer_us": (18, 0.7), "moe_layer_us": (15, 0.8), "sequence_us": (7, 0.7), "hop_us": (7, 0.7), "link_share": (0.4, 0.5),
     "prefill_share": (1.0, 0.3), "first_token_ms": (50, 0.7), "queue_share": (0.1, 0.8),
 }  # fmt: skip
 """Where each constant is expected and how far off it may be (standard deviation of its logarithm) before data counts."""
 FIRST_TOKEN = ("first_token_ms", "queue_share")
-SPREAD, FIRST_SPREAD = 0.08, 0.2
+SPREAD, FIRST_SPREAD = 0.08, 0.1
 """Scatter of measured TPOT and TTFT that is normal, as a relative error; beyond it an error counts linearly."""
 FEW = 8
 """Points below which a set of constants is mostly its prior."""
@@ -172,8 +172,8 @@ def solve(part: System, fixed: Mapping[str, float] | None = None) -> tuple[dict[
     first = np.array([p.ttft_ms for p in part.points])
     if (first > 0).sum() >= 2:
         def errors(c: Mapping[str, float]) -> Array:
-            with np.errstate(all="ignore"):
-                return np.where(first > 0, np.log(part.predict(c)["ttft_ms"] / np.where(first > 0, first, 1)), 0.0)
+            # Relative, not logarithmic: a few requests that queued for long must not raise all the others.
+            return np.where(first > 0, part.predict(c)["ttft_ms"] / np.where(first > 0, first, 1) - 1, 0.0)
 
         constants, more = _minimum(FIRST_TOKEN, constants, errors, FIRST_SPREAD)
         wide |= more

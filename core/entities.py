@@ -152,7 +152,7 @@ HARDWARE_CONSTANTS: Fields = {
     "step_ms": _time("Fixed time of a step: scheduling, sampling, launching.", "ms"),
     "layer_us": _time("Fixed time of a layer: its kernels' launches and tails.", "us"),
     "moe_layer_us": _time("Further fixed time of a layer of experts: routing, gathering, scattering.", "us"),
-    "row_us": _time("Time of a token row that is sampled from: logits, sampling, bookkeeping.", "us"),
+    "sequence_us": _time("Time per running sequence and step: scheduling, sampling, bookkeeping.", "us"),
     "hop_us": _time("Latency of one all-reduce per doubling of the GPUs.", "us"),
     "link_share": _share("Share of the GPU-to-GPU link that an all-reduce reaches."),
     "prefill_share": _share("Share of the prefill work that holds up decoding sequences.", 2.0),

@@ -14,7 +14,7 @@ CACHE = (
     "max(kv_gb / (gpu_bandwidth_tb_s * gpus * hardware_kv_mbu),"
     " rows * attention_flops_per_token / (gpu_bf16_tflops * gpus * hardware_gemm_mfu * 1e9))"
 )
-FIXED = "hardware_step_ms + (layers * hardware_layer_us + moe_layers * hardware_moe_layer_us + rows * hardware_row_us) / 1000"
+FIXED = "hardware_step_ms + (layers * hardware_layer_us + moe_layers * hardware_moe_layer_us + batch * hardware_sequence_us) / 1000"
 LINK = "(coalesce(gpu_nvlink_gb_s / 2, gpu_pcie_gb_s, 25) * hardware_link_share)"
 
 
@@ -46,8 +46,8 @@ def scenario_time_models():
         " + 2 * head / (gpu_bandwidth_tb_s * gpus * hardware_weight_mbu * 1e9)",
         parameters={
             "knee": Parameter(
-                3, 1, 16, "", "How sharp the knee between reading weights and computing is: 1 adds both, 16 takes the larger.",
-                "3 lies between what a kernel of its own shows (4: W4A16 kernels by batch) and a whole model (2: speculation by batch); "
+                2, 1, 16, "", "How sharp the knee between reading weights and computing is: 1 adds both, 16 takes the larger.",
+                "Speculation by batch on a whole model asks for 1 to 2, serving rows leave it open, a W4A16 kernel of its own has about 4: "
                 "docs/accuracy.md",
             ),
         },
