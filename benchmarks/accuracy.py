@@ -16,6 +16,7 @@ from collections.abc import Callable, Iterable, Mapping
 from pathlib import Path
 
 import numpy as np
+
 import scenario
 from scenario import calibrate, catalog, host, measurements
 

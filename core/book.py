@@ -11,7 +11,7 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
-from scenario import entities, shared
+from scenario import entities, serving, shared
 from scenario.catalog import Catalog
 from scenario.expr import Node
 from scenario.facts import Facts
@@ -119,7 +119,9 @@ class Book:
     @property
     def public(self) -> list[Field]:
         """The columns of the frame and of every file, in reading order."""
-        place = {name: index for index, name in enumerate(shared.ORDER)}
+        at = shared.ORDER.index("tokens_per_s")
+        order = (*shared.ORDER[:at], *serving.ORDER, *shared.ORDER[at:])
+        place = {name: index for index, name in enumerate(order)}
         found = [item for item in self.fields.values() if item.public]
         return sorted(found, key=lambda item: place.get(item.name, len(place)))
 

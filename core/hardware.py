@@ -88,9 +88,6 @@ def entries(source: Source, node: Tree, base: tuple[Constants, ...], gpus: Mappi
         if not catalog.NAME.match(name):
             source.say(key, f"'{name}' is not a good name for a set of constants", "letters, digits and . _ -")
             continue
-        if name in {item.name for item in base}:
-            source.say(key, f"'{name}' is the name of a bundled set of constants; choose another")
-            continue
         built = _entry(source, key, name, entry, base, gpus)
         if built:
             found.append(built)
@@ -122,8 +119,12 @@ def _entry(source: Source, key: Tree, name: str, node: Tree, base: tuple[Constan
             said[part] = catalog.note(source, part, cell)
         else:
             source.unknown(node.keys.get(part, cell), part, "constant", list(known))
+    old = next((item for item in base if item.name == name), None)
     listed, engine = tuple(said.get("gpus") or ()), str(said.get("engine") or "any")
-    if base:
+    if old:  # a bundled set with some values changed
+        values, listed, engine = {**old.values, **values}, listed or old.gpus, str(said.get("engine") or old.engine)
+        said = {"title": old.title, "doc": old.doc, "source": f"{old.source} (changed by the table)", **said}
+    elif base:
         values = {**resembling(base, listed, engine).values, "calibrated": 1.0, **values}
     missing = [part for part in FIELDS if part not in values]
     if missing:
@@ -153,10 +154,18 @@ def resembling(base: tuple[Constants, ...], gpus: tuple[str, ...], engine: str) 
     return (near or [base[-1]])[0]
 
 
-def chosen(own: tuple[Constants, ...], base: tuple[Constants, ...]) -> Node:
-    """Which set applies, as a formula of ``gpu`` and ``engine``: the table's own ones first, then the most particular."""
-    result: Node = Text(base[-1].name)
-    for item in reversed((*own, *base[:-1])):
+def merged(own: tuple[Constants, ...]) -> tuple[Constants, ...]:
+    """The sets of a table: its own, then the bundled ones, those of the same name changed in place."""
+    changed = {item.name: item for item in own}
+    known = {item.name for item in builtin()}
+    return (*(item for item in own if item.name not in known), *(changed.get(item.name, item) for item in builtin()))
+
+
+def chosen(sets: tuple[Constants, ...]) -> Node:
+    """Which set applies, as a formula of ``gpu`` and ``engine``: the first one that holds."""
+    result: Node = Text(sets[-1].name)
+    bundled = {item.name for item in builtin()}
+    for item in reversed(sets[:-1]):
         tests: list[Node] = []
         if item.gpus:
             is_one = [Compare("==", Name("gpu"), Text(gpu)) for gpu in item.gpus]
@@ -164,9 +173,7 @@ def chosen(own: tuple[Constants, ...], base: tuple[Constants, ...]) -> Node:
         if item.engine != "any":
             same: Node = Compare("==", Name("engine"), Text(item.engine))
             # One's own measurements hold for rows that name no engine, too.
-            tests.append(Logic("or", (same, Compare("==", Name("engine"), Text("any")))) if item in own else same)
-        if tests:
-            result = If(tests[0] if len(tests) == 1 else Logic("and", tuple(tests)), Text(item.name), result)
-        else:
-            result = Text(item.name)
+            tests.append(Logic("or", (same, Compare("==", Name("engine"), Text("any")))) if item.name not in bundled else same)
+        test = tests[0] if len(tests) == 1 else Logic("and", tuple(tests))
+        result = If(test, Text(item.name), result) if tests else Text(item.name)
     return result

@@ -63,7 +63,7 @@ class Reader:
             source.file, title or Path(source.file).stem, source.sha256, source, self.catalog,
             Vectors(self.profiles, {**curves, **{curve.name: curve for curve, _ in measured}}), given,
             self.stacks, time_model, presets, defaults, parameters, columns, where, tuple((name, down) for name, down, _ in sort),
-            summary, get("summary"), tuple(node for _, _, node in sort), sets, measured,
+            summary, get("summary"), tuple(node for _, _, node in sort), hardware=sets, measured=measured,
         )  # fmt: skip
         if source.problems:
             self.formula_problems(replace(table, columns={**columns, **broken}))

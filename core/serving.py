@@ -91,3 +91,9 @@ COMPUTE = ("(coalesce(gpu_fp8_tflops, gpu_bf16_tflops) if activations == \"fp8\"
 SUMMARY = ("basis", "tpot_low_ms", "tpot_high_ms", "tokens_per_s_low", "tokens_per_s_high", "speedup_low", "speedup_high", "verdict",
            "usd_low", "usd_high", "ttft_ms", "requests_per_s")  # fmt: skip
 """Further lines of a summary that names none."""
+ORDER = (
+    "isl", "osl", "engine", "activations", "basis", "hardware", "prefill_ms", "interference_ms", "ttft_ms", "request_ms", "requests_per_s",
+    "tpot_low_ms", "tpot_high_ms", "time_error", "tokens_per_s_low", "tokens_per_s_high", "speedup_low", "speedup_high", "verdict",
+    "usd_low", "usd_high",
+)
+"""Where these columns stand among the shared ones: before ``tokens_per_s``."""

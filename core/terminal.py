@@ -13,7 +13,7 @@ from rich.console import Console
 from rich.table import Table
 from rich.text import Text
 
-from scenario import api, catalog, contract, entities, functions, shared
+from scenario import api, catalog, contract, entities, functions, serving, shared
 from scenario.book import Field
 from scenario.expr import UNLIMITED
 from scenario.host import Host
@@ -168,13 +168,18 @@ def print_list(what: str, host: Host) -> None:
                 said = ", ".join(parameter.choices) if parameter.kind == "choice" else said
                 _entry(f"{name} = {_default(parameter)} ({said})", [parameter.doc, parameter.source and f"Source: {parameter.source}"], 2)
     elif what == "columns":
-        for name, parameter in shared.INPUTS.items():
-            _entry(_with_unit(name, parameter.unit), [parameter.doc, "An input."])
-        columns = {**shared.COLUMNS, **entities.MODEL_COLUMNS, **{name: named.column for name, named in host.columns.items()}}
+        for name, parameter in {**shared.INPUTS, **serving.INPUTS}.items():
+            said = "An input." if name in shared.INPUTS else "An input of tables that give it."
+            _entry(_with_unit(name, parameter.unit), [parameter.doc, said])
+        extra = {name: column for name, column in (serving.COLUMNS | serving.ESTIMATE_COLUMNS).items() if name not in shared.COLUMNS}
+        columns = {**shared.COLUMNS, **extra, **entities.MODEL_COLUMNS, **{name: named.column for name, named in host.columns.items()}}
         for name, column in columns.items():
             asked = "Open: methods answer it; vanilla: " if name in shared.OPEN else "= "
+            if name in serving.QUESTIONS or name in serving.ESTIMATE_QUESTIONS:
+                asked = "Open: time models answer it; the bound: "
             _entry(_with_unit(name, column.unit), [column.doc, f"{asked}{column.formula}", column.source and f"Source: {column.source}"])
         catalogs = {f"gpu_{name}": field for name, field in entities.GPU_FIELDS.items()} | entities.MODEL_FIELDS
+        catalogs |= {f"hardware_{name}": field for name, field in entities.HARDWARE_FIELDS.items()}
         for name, parameter in catalogs.items():
             _entry(_with_unit(name, parameter.unit), [parameter.doc, "From the catalog."])
     elif what == "functions":

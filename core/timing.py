@@ -32,7 +32,7 @@ class Timing:
         self.serving = bool({"isl", "osl"} & named)
         self.computes = "activations" in named
         self.measured = any("measured_ms" in model.formula for model in self.models)
-        self.sets = (*table.hardware, *hardware.builtin()) if self.estimates else ()
+        self.sets = hardware.merged(table.hardware) if self.estimates else ()
 
     def inputs(self) -> dict[str, Parameter]:
         """The inputs of this table's rows."""
@@ -97,7 +97,7 @@ class Timing:
         found: dict[str, tuple[Column, Node]] = {}
         if self.sets:
             doc = "The set of constants that applies: the table's own first, then by GPU and engine."
-            found["hardware"] = (Column("", doc=doc), hardware.chosen(self.table.hardware, hardware.builtin()))
+            found["hardware"] = (Column("", doc=doc), hardware.chosen(self.sets))
         if self.measured:
             for name, pick, other in (("measured_low", 0, 1e18), ("measured_high", -1, 0.0)):
                 what = "Fewest" if pick == 0 else "Most"

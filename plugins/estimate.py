@@ -1,5 +1,7 @@
 """The estimate: the bound's terms at the efficiencies that engines reach, and the fixed times that they add."""
 
+from collections.abc import Iterator
+
 from scenario import Column, Parameter, TimeModel, hookimpl
 
 # Weights that no token reads: an input embedding of its own is only looked up.
@@ -18,7 +20,7 @@ FIXED = "hardware_step_ms + (layers * hardware_layer_us + moe_layers * hardware_
 LINK = "(coalesce(gpu_nvlink_gb_s / 2, gpu_pcie_gb_s, 25) * hardware_link_share)"
 
 
-def all_reduces(rows):
+def all_reduces(rows: str) -> str:
     """Two all-reduces per layer, in ms: a latency per doubling of the GPUs, and the bytes of a ring."""
     return (
         "(2 * layers * (hardware_hop_us / 1000 * log(gpus) / log(2)"
@@ -33,7 +35,7 @@ SOURCE = (
 
 
 @hookimpl
-def scenario_time_models():
+def scenario_time_models() -> Iterator[TimeModel]:
     yield TimeModel(
         name="estimate",
         title="Estimate",

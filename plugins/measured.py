@@ -1,10 +1,12 @@
 """Measured pass times: T(m) as points of the table, read linearly between them."""
 
+from collections.abc import Iterator
+
 from scenario import Column, Parameter, TimeModel, hookimpl
 
 
 @hookimpl
-def scenario_time_models():
+def scenario_time_models() -> Iterator[TimeModel]:
     yield TimeModel(
         name="measured",
         title="Measured",
