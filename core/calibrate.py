@@ -156,7 +156,9 @@ def _minimum(free_names: Sequence[str], start: Mapping[str, float], errors: Any,
         return np.concatenate([_robust(errors({**start, **dict(zip(free_names, np.exp(x), strict=True))}) / spread), (x - middle) / width])
 
     found = least_squares(cost, np.clip(middle, low, high - 1e-3), bounds=(low, high))
-    spreads = np.sqrt(np.diag(np.linalg.pinv(found.jac.T @ found.jac)))
+    # Points that scatter more than is normal say less.
+    scatter = max(1.0, float(np.median(np.abs(errors({**start, **dict(zip(free_names, np.exp(found.x), strict=True))})))) / 0.6745 / spread)
+    spreads = np.minimum(scatter * np.sqrt(np.diag(np.linalg.pinv(found.jac.T @ found.jac))), width)
     return ({**start, **dict(zip(free_names, (float(v) for v in np.exp(found.x)), strict=True))},
             dict(zip(free_names, (float(v) for v in spreads), strict=True)))  # fmt: skip
 

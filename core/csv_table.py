@@ -16,7 +16,7 @@ from typing import Any
 
 import polars as pl
 
-from scenario import contract, entities, shared
+from scenario import contract, entities, serving, shared
 from scenario.catalog import number_hint
 from scenario.errors import Problem, TableError
 from scenario.host import Host
@@ -57,7 +57,7 @@ def load(path: str | Path, host: Host, *, max_rows: int = MAX_ROWS) -> Table:
         raise TableError(Problem("the file is empty", "the first line names the inputs: model,gpu,batch,context,method", str(path)))
     number, heads = first
     _separator(source, number, heads)
-    known: dict[str, Parameter] = {**shared.INPUTS, **parameter_specs(host)}
+    known: dict[str, Parameter] = {**shared.INPUTS, **serving.INPUTS, **parameter_specs(host)}
     header = _header(source, number, heads, known, host)
     source.stop()
     texts = [_is_text(header.read.get(index, ""), known) for index in range(len(heads))]
