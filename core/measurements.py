@@ -269,7 +269,7 @@ def model_name(said: str, catalog: Catalog) -> str:
     name = said.rstrip("/").rpartition("/")[2].lower().replace("_", "-")
     name = re.sub(r"^meta-", "", name)
     while name not in catalog.models:
-        shorter = re.sub(r"[-.](instruct|chat|it|hf|fp8|bf16|f16|nvfp4|mxfp4|awq|gptq|int4|dynamic|kv|2507|q\d\w*|gguf|\d{4}|v0\.\d)$", "", name)
+        shorter = re.sub(r"[-.](instruct|chat|it|hf|fp8|bf16|f16|nvfp4|mxfp4|awq|gptq|int4|dynamic|kv|2507|i?q\d(?:-[a-z0-9]{1,2})*|gguf|\d{4}|v0\.\d)$", "", name)
         if shorter == name:
             raise TableError(Problem(f"the model '{said}' is not in the catalog", nearest(name, catalog.models) or "name it with --model"))
         name = shorter

@@ -23,9 +23,10 @@ from scenario.xlsx_check import Checked, shown_as
 
 MAX_SHOWN = 40
 FIRST = ("model", "gpu", "batch", "context", "method")
-METRICS = ("tpot_ms", "tokens_per_s", "speedup", "usd_per_million_tokens", "memory_gb", "bound", "max_batch", "status")
+METRICS = ("tpot_ms", "ttft_ms", "tokens_per_s", "speedup", "verdict", "usd_per_million_tokens", "usd_low", "usd_high", "memory_gb", "bound",
+           "max_batch", "status")  # fmt: skip
 IMPORTANT = ("tpot_ms", "tokens_per_s", "speedup", "usd_per_million_tokens", "status")
-LABELS = {"tpot_ms": "TPOT", "tokens_per_s": "tokens/s", "usd_per_million_tokens": "$/1M tokens", "memory_gb": "memory",
+LABELS = {"tpot_ms": "TPOT", "ttft_ms": "TTFT", "usd_low": "low", "usd_high": "high", "tokens_per_s": "tokens/s", "usd_per_million_tokens": "$/1M tokens", "memory_gb": "memory",
           "max_batch": "max batch"}  # fmt: skip
 """Headers of the metrics; every other column is headed by its name."""
 WIDE = 10_000
@@ -76,6 +77,10 @@ def print_result(result: Result) -> None:
     if left_out:
         console.print(Text("not shown for want of width: " + ", ".join(left_out), style="dim"))
     model = "a bound: no server is faster, real ones are slower" if table.time_model == "bound" else f"by the model '{table.time_model}'"
+    if "time_error" in frame.columns and frame["time_error"].drop_nulls().len():
+        bases, errors = frame["basis"].drop_nulls().unique(maintain_order=True).to_list(), frame["time_error"].drop_nulls()
+        reach = f"{errors.min():.0%}" if errors.min() == errors.max() else f"{errors.min():.0%} to {errors.max():.0%}"
+        model = f"{', '.join(bases)}: nine of ten measurements lie within {reach}"
     notes = [f"{frame.height:,} row{'s' if frame.height != 1 else ''}", *(["all fit"] if all_well else []), f"times are {model}"]
     if "status" in left_out:  # a dash needs its reason
         for status, count in frame.filter(pl.col("status") != "ok")["status"].value_counts(sort=True).iter_rows():

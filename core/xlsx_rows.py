@@ -384,8 +384,9 @@ class WorkbookReader(Reader):
 
     def required(self, frame: pl.DataFrame, defaults: Mapping[str, float | str]) -> None:
         sheet, numbers = self.found.header.sheet.title, self.found.numbers
+        served = {"isl", "osl"} <= {*frame.columns, *defaults}  # then the context follows from both
         for name in shared.REQUIRED:
-            if name in defaults:
+            if name in defaults or (served and name == "context"):
                 continue
             if name not in frame.columns:
                 if name not in self.found.inputs:
