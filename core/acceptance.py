@@ -346,7 +346,7 @@ def _number(text: str, name: str) -> float | None:
 
 def lines_of(stream: BinaryIO) -> Iterator[bytes]:
     """The lines of a stream, gzipped or not; what is too long is cut, so that memory stays bounded."""
-    buffered = stream if isinstance(stream, io.BufferedReader) else io.BufferedReader(stream)  # type: ignore[arg-type]
+    buffered = stream if isinstance(stream, io.BufferedReader) else io.BufferedReader(stream)  # type: ignore[type-var]
     source: BinaryIO = gzip.GzipFile(fileobj=buffered) if buffered.peek(2)[:2] == b"\x1f\x8b" else buffered  # type: ignore[assignment]
     cut = False
     while line := source.readline(LONGEST):

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import replace
 
-from scenario import contract, entities, expr, facts, graph, hardware, serving, shared, stacks, timing
+from scenario import contract, entities, expr, facts, graph, serving, shared, stacks, timing
 from scenario.book import Book, EntityTable, Field, Lookup, Scalar, Value, entity_inputs, entity_rows, time_model_rows
 from scenario.contract import parameter_facts
 from scenario.errors import FormulaError, Problem, nearest
@@ -166,7 +166,7 @@ class _Assembler:
             )
         if self.timing.sets:
             rows_ = tuple(item.row for item in self.timing.sets)
-            tables["hardware"] = EntityTable("hardware", entity_inputs(hardware.FIELDS, hardware.FIELDS), (), rows_)
+            tables["hardware"] = EntityTable("hardware", entity_inputs(entities.HARDWARE_FIELDS, entities.HARDWARE_FIELDS), (), rows_)
         return tables
 
     def number(self, slot: str, method: str) -> int:

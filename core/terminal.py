@@ -78,8 +78,8 @@ def print_result(result: Result) -> None:
         console.print(Text("not shown for want of width: " + ", ".join(left_out), style="dim"))
     model = "a bound: no server is faster, real ones are slower" if table.time_model == "bound" else f"by the model '{table.time_model}'"
     if "time_error" in frame.columns and frame["time_error"].drop_nulls().len():
-        bases, errors = frame["basis"].drop_nulls().unique(maintain_order=True).to_list(), frame["time_error"].drop_nulls()
-        reach = f"{errors.min():.0%}" if errors.min() == errors.max() else f"{errors.min():.0%} to {errors.max():.0%}"
+        bases, errors = frame["basis"].drop_nulls().unique(maintain_order=True).to_list(), frame["time_error"].drop_nulls().to_list()
+        reach = f"{min(errors):.0%}" if min(errors) == max(errors) else f"{min(errors):.0%} to {max(errors):.0%}"
         model = f"{', '.join(bases)}: nine of ten measurements lie within {reach}"
     notes = [f"{frame.height:,} row{'s' if frame.height != 1 else ''}", *(["all fit"] if all_well else []), f"times are {model}"]
     if "status" in left_out:  # a dash needs its reason

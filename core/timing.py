@@ -62,7 +62,7 @@ class Timing:
     def tree(self, model: TimeModel, text: str, functions: Mapping[str, tuple[tuple[str, ...], Node]]) -> Node:
         """A formula of a time model; its parameters are scalars."""
         names: dict[str, Node] = {key: Name(scalar_name(model, key)) for key in model.parameters}
-        return expr.substitute(expr.expand(expr.parse(text), functions, text=text), names)
+        return expr.substitute(expr.expand(expr.parse(text), dict(functions), text=text), names)
 
     def choice(self, arms: list[Node]) -> Node:
         """One of several formulas, by the row's time model."""
@@ -84,7 +84,7 @@ class Timing:
         """The formula of an open question of time models; None for any other column."""
         if name not in serving.QUESTIONS and name not in serving.ESTIMATE_QUESTIONS:
             return None
-        arms = []
+        arms: list[Node] = []
         for model in self.models:
             if name == "basis" and name not in model.columns:
                 arms.append(Text(model.name))

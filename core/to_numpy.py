@@ -80,7 +80,7 @@ def _is_blank(value: Array) -> Array:
     return np.equal(array, None) if array.dtype == object else np.isnan(array)
 
 
-def _many(function: Callable[[Array, Array], Array]) -> Callable[..., Array]:
+def _many(function: Any) -> Any:
     def apply(*values: Array) -> Array:
         result = values[0]
         for value in values[1:]:
@@ -90,13 +90,13 @@ def _many(function: Callable[[Array, Array], Array]) -> Callable[..., Array]:
     return apply
 
 
-_BINARY: dict[str, Callable[[Array, Array], Array]] = {
+_BINARY: dict[str, Any] = {
     "+": np.add, "-": np.subtract, "*": np.multiply, "/": np.true_divide, "**": np.power, "//": np.floor_divide, "%": np.mod,
 }  # fmt: skip
-_COMPARE: dict[str, Callable[[Array, Array], Array]] = {
+_COMPARE: dict[str, Any] = {
     "<": np.less, "<=": np.less_equal, ">": np.greater, ">=": np.greater_equal, "==": np.equal, "!=": np.not_equal,
 }  # fmt: skip
-_FUNCTIONS: dict[str, Callable[..., Array]] = {
+_FUNCTIONS: dict[str, Any] = {
     "min": _many(np.minimum), "max": _many(np.maximum), "abs": np.abs, "sqrt": np.sqrt, "exp": np.exp, "log": np.log,
     "floor": np.floor, "ceil": np.ceil, "trunc": np.trunc, "coalesce": _coalesce, "is_blank": _is_blank,
 }  # fmt: skip
