@@ -51,7 +51,7 @@ def evaluate(node: Node, values: Mapping[str, Array], vectors: Vectors | None = 
             raise NotImplementedError("acceptance profiles are not fitted")
         case Call(function="choose", args=(number, *arms)):
             index = np.unique(np.trunc(np.nan_to_num(np.asarray(of(number), dtype=float))))
-            result: Array = np.nan
+            result = np.nan
             for place in index:  # only the arms that some row takes
                 if 1 <= place <= len(arms):
                     arm = of(arms[int(place) - 1])
@@ -77,7 +77,8 @@ def _coalesce(*values: Array) -> Array:
 
 def _is_blank(value: Array) -> Array:
     array = np.asarray(value)
-    return np.equal(array, None) if array.dtype == object else np.isnan(array)
+    nothing: Any = None
+    return np.equal(array, nothing) if array.dtype == object else np.isnan(array)
 
 
 def _many(function: Any) -> Any:
