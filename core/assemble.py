@@ -389,7 +389,7 @@ class _Assembler:
             if name in self.delayed:
                 declared = parameter_facts(self.delayed[name][0], blank=node.facts.blank)
                 item = replace(item, facts=declared, parameter=self.delayed[name][0], text=compile_text(node))
-            if name in shared.OPEN or name in own or name in serving.QUESTIONS or name in serving.ESTIMATE_QUESTIONS:
+            if name in shared.OPEN or name in own or name in serving.EVERY_QUESTION:
                 item = replace(item, text=compile_text(node))
             self.add(item)
         self.fields = {name: self.fields[name] for name in self.in_order(order)}

@@ -99,7 +99,7 @@ def shared_names() -> dict[str, Facts]:
         env[name] = Facts(low=0, high=1e18)
     for name in ("weights_bits", "kv_bits"):
         env[name] = Facts(low=0, high=64, open_low=True)
-    for name in (*shared.COLUMNS, *serving.COLUMNS, *serving.ESTIMATE_COLUMNS):
+    for name in (*shared.COLUMNS, *serving.COLUMNS, *serving.ESTIMATE_COLUMNS, *serving.FIRST_COLUMNS):
         kind = {"bound": "text", "status": "text", "basis": "text", "verdict": "text", "fits": "flag"}.get(name, "number")
         env[name] = Facts(kind, -1e30, 1e30)
     return env
@@ -287,7 +287,7 @@ def _check_time_model(model: TimeModel, host: Host) -> list[Problem]:
     if model.draft:
         sizes = {name: Facts(low=0, high=1e15) for name in DRAFT_FUNCTION}
         problems += _check_formula(f"{place}, draft", model.draft, {**env, **sizes}, host)
-    questions = {**serving.QUESTIONS, **serving.ESTIMATE_QUESTIONS}
+    questions = serving.EVERY_QUESTION
     for name, column in model.columns.items():
         if name not in questions:
             problems.append(Problem(f"'{name}' is not an open question of time models", nearest(name, questions), place=place))

@@ -85,14 +85,25 @@ ESTIMATE_COLUMNS: dict[str, Column] = {
 }  # fmt: skip
 """What an estimate says of itself; present when a time model other than the bound is used."""
 
+FIRST_QUESTIONS: dict[str, Column] = {
+    "ttft_error": Column("blank", "%", "Relative error of TTFT that nine of ten held-out measurements stay within."),
+}
+FIRST_COLUMNS: dict[str, Column] = {
+    **FIRST_QUESTIONS,
+    "ttft_low_ms": Column("ttft_ms / (1 + ttft_error)", "ms", "TTFT may be as low as this."),
+    "ttft_high_ms": Column("ttft_ms * (1 + ttft_error)", "ms", "TTFT may be as high as this."),
+}
+"""The same of TTFT, where a table has both."""
+EVERY_QUESTION: dict[str, Column] = {**QUESTIONS, **ESTIMATE_QUESTIONS, **FIRST_QUESTIONS}
+
 COMPUTE = ("(coalesce(gpu_fp8_tflops, gpu_bf16_tflops) if activations == \"fp8\" else coalesce(gpu_fp4_tflops, gpu_fp8_tflops, gpu_bf16_tflops)"
            " if activations == \"fp4\" else gpu_bf16_tflops)")  # fmt: skip
 """Peak rate of the products of a row that says in which format it computes; a GPU without it uses the next wider one."""
 SUMMARY = ("basis", "tpot_low_ms", "tpot_high_ms", "tokens_per_s_low", "tokens_per_s_high", "speedup_low", "speedup_high", "verdict",
-           "usd_low", "usd_high", "ttft_ms", "requests_per_s")  # fmt: skip
+           "usd_low", "usd_high", "ttft_ms", "ttft_low_ms", "ttft_high_ms", "requests_per_s")  # fmt: skip
 """Further lines of a summary that names none."""
 ORDER = (
-    "isl", "osl", "engine", "activations", "basis", "hardware", "prefill_ms", "interference_ms", "ttft_ms", "request_ms", "requests_per_s",
+    "isl", "osl", "engine", "activations", "basis", "hardware", "prefill_ms", "interference_ms", "ttft_ms", "ttft_low_ms", "ttft_high_ms", "request_ms", "requests_per_s",
     "tpot_low_ms", "tpot_high_ms", "time_error", "tokens_per_s_low", "tokens_per_s_high", "speedup_low", "speedup_high", "verdict",
     "usd_low", "usd_high",
 )

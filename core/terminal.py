@@ -176,11 +176,11 @@ def print_list(what: str, host: Host) -> None:
         for name, parameter in {**shared.INPUTS, **serving.INPUTS}.items():
             said = "An input." if name in shared.INPUTS else "An input of tables that give it."
             _entry(_with_unit(name, parameter.unit), [parameter.doc, said])
-        extra = {name: column for name, column in (serving.COLUMNS | serving.ESTIMATE_COLUMNS).items() if name not in shared.COLUMNS}
+        extra = {name: column for name, column in (serving.COLUMNS | serving.ESTIMATE_COLUMNS | serving.FIRST_COLUMNS).items() if name not in shared.COLUMNS}
         columns = {**shared.COLUMNS, **extra, **entities.MODEL_COLUMNS, **{name: named.column for name, named in host.columns.items()}}
         for name, column in columns.items():
             asked = "Open: methods answer it; vanilla: " if name in shared.OPEN else "= "
-            if name in serving.QUESTIONS or name in serving.ESTIMATE_QUESTIONS:
+            if name in serving.EVERY_QUESTION:
                 asked = "Open: time models answer it; the bound: "
             _entry(_with_unit(name, column.unit), [column.doc, f"{asked}{column.formula}", column.source and f"Source: {column.source}"])
         catalogs = {f"gpu_{name}": field for name, field in entities.GPU_FIELDS.items()} | entities.MODEL_FIELDS

@@ -78,11 +78,13 @@ class Timing:
             found |= serving.COLUMNS
         if self.estimates:
             found |= serving.ESTIMATE_COLUMNS
+        if self.estimates and self.serving:
+            found |= serving.FIRST_COLUMNS
         return found
 
     def answers(self, name: str, column: Column, functions: Mapping[str, tuple[tuple[str, ...], Node]]) -> Node | None:
         """The formula of an open question of time models; None for any other column."""
-        if name not in serving.QUESTIONS and name not in serving.ESTIMATE_QUESTIONS:
+        if name not in serving.EVERY_QUESTION:
             return None
         arms: list[Node] = []
         for model in self.models:

@@ -61,6 +61,7 @@ def scenario_time_models() -> Iterator[TimeModel]:
             "basis": Column('"estimate (calibrated)" if hardware_calibrated > 0 else "estimate (default)"'),
             "time_error": Column("hardware_time_error"),
             "speedup_error": Column("hardware_speedup_error"),
+            "ttft_error": Column("hardware_ttft_error"),
         },
         source=SOURCE,
     )  # fmt: skip

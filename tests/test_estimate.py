@@ -58,6 +58,7 @@ def test_serving_adds_the_prefill_of_arriving_requests():
     assert found["ttft_ms"] == pytest.approx(40 + step + prefill * (1 + 0.1 * 15), rel=1e-9)
     assert found["tokens_per_s"] == pytest.approx(16 * 1000 / (found["ttft_ms"] + 999 * found["tpot_ms"]) * 1000, rel=1e-9)
     assert found["speedup"] == pytest.approx(1)
+    assert (found["ttft_low_ms"], found["ttft_high_ms"]) == pytest.approx((found["ttft_ms"] / 1.5, found["ttft_ms"] * 1.5))
 
 
 def test_the_context_of_a_served_request_is_its_prompt_and_half_its_output():
