@@ -6,7 +6,7 @@ with the extra ``scenario-engine[calibrate]``.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from typing import Any
 
 import numpy as np
