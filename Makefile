@@ -4,7 +4,7 @@ VENV := .venv
 BIN := $(VENV)/bin
 SOURCES := $(wildcard core/*.py plugins/*.py exporters/*.py scenarios/*) pyproject.toml
 
-.PHONY: demo test check bench clean
+.PHONY: demo test check docs bench clean
 
 demo: $(VENV)/installed
 	$(BIN)/scenario run starter -o costs.xlsx
@@ -15,6 +15,9 @@ test: $(VENV)/tested
 check: $(VENV)/tested
 	$(BIN)/ruff check .
 	$(BIN)/mypy --config-file pyproject.toml
+
+docs: $(VENV)/tested
+	$(BIN)/python -m scenario.reference docs/
 
 bench: $(VENV)/tested
 	$(BIN)/pip install --quiet ".[bench]"

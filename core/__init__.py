@@ -5,7 +5,7 @@
     result.frame                  # a polars DataFrame, one row per scenario
     result.to_excel("costs.xlsx") # the same numbers as live formulas
 
-What is listed in ``__all__`` is public; plugins and exporters import nothing else. The rest of the
+What is listed in ``__all__`` is public; plugins and exporters import nothing else (their tests: ``scenario.testing``). The rest of the
 package may change. Heavy parts load when they are first used.
 """
 

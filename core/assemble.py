@@ -5,13 +5,15 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import replace
 
-from scenario import contract, entities, expr, facts, graph, serving, shared, stacks, timing
+from scenario import acceptance, answers, contract, entities, expr, facts, graph, serving, shared, stacks, timing
+from scenario.asked import Asked, scalar_name
 from scenario.book import Book, EntityTable, Field, Lookup, Scalar, Value, entity_inputs, entity_rows, time_model_rows
 from scenario.contract import parameter_facts
 from scenario.errors import FormulaError, Problem, nearest
-from scenario.expr import Blank, Call, Name, Node
+from scenario.expr import Blank, Call, Compare, If, Name, Node, Number
 from scenario.facts import Facts
 from scenario.host import Host
+from scenario.prune import without
 from scenario.spec import Column, Method, Parameter
 from scenario.table import Table, parameter_specs, unknown_column
 from scenario.timing import Timing
@@ -31,7 +33,7 @@ def assemble(table: Table, host: Host) -> Book:
     return _Assembler(table, host).book()
 
 
-class _Assembler:
+class _Assembler(Asked):
     def __init__(self, table: Table, host: Host) -> None:
         self.table, self.host = table, host
         self.functions = contract.function_trees(host)
@@ -39,7 +41,9 @@ class _Assembler:
         self.fields: dict[str, Field] = {}
         self.env: dict[str, Facts] = {}
         self.problems: list[Problem] = []
-        self.parameters = parameter_specs(host)
+        self.sure: dict[str, bool] = {}  # whether a derived parameter has a value in every row of its method
+        self.mentioned = self.mentions()
+        self.parameters = {name: p for name, p in parameter_specs(host).items() if not p.quiet or self.uses(name)}
         self.timing = Timing(table, host)
         self.inputs = self.timing.inputs()
         self.time_models = [model.name for model in self.timing.models]
@@ -47,6 +51,9 @@ class _Assembler:
         self.used = {part for stack in used_stacks for part in (stack.quantization, stack.drafting) if part}
         slots = {name: stacks.slots(method) for name, method in host.methods.items()}
         self.slot_methods = {slot: [name for name in host.methods if slot in slots[name]] for slot in NUMBER}
+        self.absent: dict[str, Node] = {}
+        self.absent = self.absences()
+        self.asked = self.asked_columns()
 
     # -- the pieces, in the order in which they depend on each other -----------------------------------
 
@@ -110,13 +117,19 @@ class _Assembler:
             presets.update({(preset.method, key): (value, preset) for key, value in preset.values.items()})
         for method in self.host.methods.values():
             typed = self.table.parameters.get(method.name, {})
+            said = [key for key in acceptance.DIALECTS if key in typed]
+            said = said or [key for key in acceptance.DIALECTS if (method.name, key) in presets]
             for key, parameter in method.parameters.items():
+                if key not in self.parameters or (parameter.quiet and key not in typed and (method.name, key) not in presets):
+                    continue
                 name = scalar_name(method, key)
                 value: float | str | None = parameter.default if not parameter.derive else None
                 origin, source = ("default", parameter.source) if value is not None else ("unset", parameter.source)
                 if (method.name, key) in presets:
                     value, preset = presets[method.name, key]
                     origin, source = "preset", f"{preset.source} (preset {preset.name})"
+                if said and key in acceptance.DIALECTS and key not in said and key != "alpha":
+                    value, origin, source = None, "unset", parameter.source
                 if key in typed:
                     value, origin, source = typed[key], "table", self.table.shown_as
                 value = float(value) if isinstance(value, int | float) else value
@@ -222,10 +235,18 @@ class _Assembler:
                 self.given(name, parameter)
             if self.has_column(name):
                 self.delayed[name] = (parameter, self.by_method(name))
+        for name in (name for name in acceptance.DIALECTS if name in self.delayed):
+            self.delayed[name] = (self.delayed[name][0], self.dialect(name, self.delayed[name][1]))
+        if "auto_gamma" in self.delayed:
+            parameter, node = self.delayed["gamma"]
+            self.delayed["set_gamma"] = (parameter, node)
+            on = Compare(">", Name("auto_gamma"), Number(0))
+            self.delayed["gamma"] = (parameter, If(on, Name("best_gamma"), Name("set_gamma")))
 
     def derived(self) -> list[tuple[Method, str, Parameter]]:
         """The parameters with a formula behind them, each of which has a helper column."""
-        return [(m, key, p) for m in self.host.methods.values() for key, p in m.parameters.items() if p.derive]
+        return [(m, key, p) for m in self.host.methods.values() for key, p in m.parameters.items()
+                if p.derive and scalar_name(m, key) in self.scalars]
 
     def override_fields(self) -> None:
         """Values typed in place of computed ones: inputs that are blank where the formula holds."""
@@ -240,7 +261,8 @@ class _Assembler:
         owners = [method.name for method in self.host.methods.values() if name in method.parameters]
         if self.parameters[name].kind == "model":  # catalog lookups need a column for their key
             return True
-        return len(owners) > 1 or f"{name}_given" in self.fields or any(owner in self.used for owner in owners)
+        asked = name == "hit_rate" and "break_even_length" in self.asked
+        return len(owners) > 1 or asked or f"{name}_given" in self.fields or any(owner in self.used for owner in owners)
 
     def given(self, name: str, parameter: Parameter) -> None:
         self.add(Field(f"{name}_given", "input", parameter_facts(parameter, blank=True), parameter.unit,
@@ -257,6 +279,8 @@ class _Assembler:
     def fallback(self, method: Method, name: str) -> Node:
         parameter = method.parameters[name]
         scalar = Name(scalar_name(method, name))
+        if scalar.id not in self.scalars:
+            return self.unset(parameter)
         if not parameter.derive:
             return scalar
         parts: list[Node] = [scalar, Name(f"{scalar.id}_derived")]
@@ -267,7 +291,7 @@ class _Assembler:
     # -- formulas --------------------------------------------------------------------------------------
 
     def tree(self, text: str) -> Node:
-        return expr.expand(expr.parse(text), self.functions, text=text)
+        return without(expr.expand(expr.parse(text), self.functions, text=text), self.absent)
 
     def own_columns(self) -> dict[str, list[Method]]:
         """Columns that methods bring for their own rows, if a row uses them."""
@@ -287,13 +311,23 @@ class _Assembler:
             pending[name] = (column, node)
         for method, key, parameter in self.derived():
             doc = f"{key} of {method.name} as it follows from the model and the GPU; {parameter.doc}"
-            pending[f"{scalar_name(method, key)}_derived"] = (Column(parameter.derive, parameter.unit, doc), self.tree(parameter.derive))
+            tree = expr.substitute(self.tree(parameter.derive), self.inline(method))
+            slot = next(slot for slot, methods in self.slot_methods.items() if method.name in methods)
+            arms = [Blank(), *(tree if name == method.name else Blank() for name in self.slot_methods[slot])]
+            choice = Call("choose", (Name(NUMBER[slot]), *arms))
+            pending[f"{scalar_name(method, key)}_derived"] = (Column(parameter.derive, parameter.unit, doc), choice)
         for name, column in self.timing.columns().items():
             answer = self.timing.answers(name, column, self.functions)
             pending[name] = (column, answer or (self.answers(name, column) if name in shared.OPEN else self.tree(column.formula)))
         pending |= self.timing.extra()
         for name, methods in own.items():
             pending[name] = (methods[0].columns[name], self.answers(name, None))
+        for name in sorted(self.asked - set(pending)):
+            pending[name] = self.answer(name, own)
+        # Vanilla decoding at the stored weights computes in BF16, whatever the method computes in.
+        plain = {"peak_tflops": self.tree(self.timing.columns()["peak_tflops"].formula)}
+        baselines = [name for name in pending if name.startswith("baseline_ms")]
+        pending |= {name: (pending[name][0], expr.substitute(pending[name][1], plain)) for name in baselines}
         taken = {*pending, *self.fields, *self.parameters, *shared.SCALARS, *CORE_TEXT}
         helpers = [f"{key}_row" for key in (*CORE_TEXT, "weights", "kv", "time_model", *self.parameters)]
         cased = {known.lower(): known for known in (*taken, "summary_key", *helpers)}
@@ -324,8 +358,7 @@ class _Assembler:
                 arms.append(first)
                 continue
             arm = self.tree(method.columns[name].formula)
-            inline = {key: self.fallback(method, key) for key in method.parameters if not self.has_column(key)}
-            arms.append(expr.substitute(arm, inline))
+            arms.append(expr.substitute(arm, self.inline(method)))
         return Call("choose", (Name(NUMBER[slot]), *arms))
 
     def find_lookup(self, name: str) -> Field | None:
@@ -384,12 +417,12 @@ class _Assembler:
             if f"{name}_override" in self.fields and node.facts.type != "number":
                 self.problems.append(Problem(f"'{name}' is not a number, so no number can stand in its place", place="overrides"))
             item = calc(name, column, node, column.formula or compile_text(node))
-            if name.endswith("_derived"):
-                item = replace(item, public=False)
+            if name.endswith("_derived") or (name in self.asked and name not in answers.SHOWN):
+                item = replace(item, public=False, sheet=answers.sheet_of(name))
             if name in self.delayed:
                 declared = parameter_facts(self.delayed[name][0], blank=node.facts.blank)
                 item = replace(item, facts=declared, parameter=self.delayed[name][0], text=compile_text(node))
-            if name in shared.OPEN or name in own or name in serving.EVERY_QUESTION:
+            if name in shared.OPEN or name in own or name in serving.EVERY_QUESTION or not column.formula:
                 item = replace(item, text=compile_text(node))
             self.add(item)
         self.fields = {name: self.fields[name] for name in self.in_order(order)}
@@ -402,13 +435,13 @@ class _Assembler:
         return [*inputs, *lookups, *effective, *calcs]
 
     def known_lookups(self) -> list[str]:
-        found = [*self.tables["models"].fields, *(f"gpu_{name}" for name in self.tables["gpus"].fields), "weights_bits", "kv_bits"]
+        found = [*answers.SHOWN, *self.tables["models"].fields, *(f"gpu_{name}" for name in self.tables["gpus"].fields), "weights_bits", "kv_bits"]
         return [*found, *self.parameters, *(f.name for f in shared.FUNCTIONS), *self.host.functions]
 
     def check(self, name: str, tree: Node, text: str, known: list[str]) -> Node:
         """Facts for a tree; the arms of a choice by method are checked with that method's parameters set."""
-        given = f"{name}_given"
-        if given in self.fields:
+        given = f"{name.removeprefix('set_')}_given"
+        if given in self.fields and not (name == "gamma" and "auto_gamma" in self.delayed):
             inner = self.check_arms(name, tree, text, known)
             return self.first_of(given, inner)
         node = self.check_arms(name, tree, text, known)
@@ -434,8 +467,7 @@ class _Assembler:
     def check_arms(self, name: str, tree: Node, text: str, known: list[str]) -> Node:
         slot = next((s for s, n in NUMBER.items() if isinstance(tree, Call) and tree.function == "choose" and tree.args[0] == Name(n)), "")
         if not slot or not isinstance(tree, Call):
-            owner = next((m for m, key, _ in self.derived() if name == f"{scalar_name(m, key)}_derived"), None)
-            return facts.check(tree, self.method_env(owner) if owner else self.env, text, known)
+            return facts.check(tree, self.env, text, known)
         number = facts.check(tree.args[0], self.env)
         done: list[Node] = []
         for index, arm in enumerate(tree.args[1:]):
@@ -444,6 +476,8 @@ class _Assembler:
                 env = self.method_env(self.host.methods[self.slot_methods[slot][index - 1]])
             done.append(facts.check(arm, env, text, known))
         united = facts.unite([arm.facts for arm in done])
+        if name.endswith("_derived"):
+            self.sure[name] = not next((arm.facts.blank for arm in done if not isinstance(arm, Blank)), True)
         if all(arm == done[0] for arm in done):
             return done[0]
         return replace(tree, args=(number, *done), facts=united)
@@ -453,8 +487,8 @@ class _Assembler:
         sure = {}
         for key, parameter in method.parameters.items():
             if key in self.env:
-                derived = self.env.get(f"{scalar_name(method, key)}_derived")
-                blank = parameter.default is None and (derived is None or derived.blank)
+                blank = parameter.default is None and not self.sure.get(f"{scalar_name(method, key)}_derived", False)
+                blank = blank or (key == "alpha" and "measured_alpha" in self.asked) or (key == "gamma" and "auto_gamma" in self.delayed)
                 sure[key] = parameter_facts(parameter, blank=blank)
         return {**self.env, **sure}
 
@@ -509,11 +543,6 @@ class _Assembler:
             varying = [name for name in table.rows.columns if name in inputs and table.rows[name].n_unique() > 1]
             across = next((name for name in ("method", "model", "gpu", *varying) if name in varying), "model")
         return metrics, across
-
-
-def scalar_name(method: Method, parameter: str) -> str:
-    """The name of a method's parameter among the assumptions: ``eagle_alpha``."""
-    return f"{method.name}_{parameter}".replace("-", "_").replace(".", "_")
 
 
 def calc(name: str, column: Column, node: Node, text: str) -> Field:

@@ -54,7 +54,8 @@ class Field:
 
     ``role`` is ``input`` (typed, may be blank), ``lookup`` or ``calc``. ``node`` is the checked formula of a
     calc, ``text`` the formula as people read it. ``public`` columns are in the frame and every file;
-    the others are only shown where the work is (the workbook). ``facts`` bound its values.
+    the others are only shown where the work is (the workbook). ``facts`` bound its values. ``sheet`` is the
+    workbook's sheet for helper columns that do not stand with the scenarios.
     """
 
     name: str
@@ -70,6 +71,7 @@ class Field:
     lookup: Lookup | None = None
     parameter: Parameter | None = None
     public: bool = True
+    sheet: str = ""
 
 
 @dataclass(frozen=True)

@@ -23,6 +23,9 @@ from scenario.errors import OutputError, Problem, ScenarioError, TableError
 # Commands in modules of their own, imported when they are asked for; their modules import nothing heavy themselves.
 LATER = {
     "diff": "cli_diff", "export-table": "cli_export",
+    "explain": "cli_explain", "graph": "cli_explain", "simulate": "cli_simulate",
+    "new-plugin": "cli_author", "schema": "cli_author",
+    "best": "cli_answers", "sensitivity": "cli_answers", "compare": "cli_answers",
 }  # fmt: skip
 
 

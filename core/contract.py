@@ -9,7 +9,7 @@ from dataclasses import fields
 from functools import lru_cache
 from typing import TYPE_CHECKING, Any
 
-from scenario import entities, expr, facts, functions, serving, shared, yamltree
+from scenario import answers, entities, expr, facts, functions, serving, shared, yamltree
 from scenario.errors import FormulaError, PluginError, Problem, nearest
 from scenario.facts import Facts
 from scenario.spec import API, Column, Exporter, Function, Method, NamedColumn, Parameter, Preset, TimeModel
@@ -18,9 +18,9 @@ if TYPE_CHECKING:
     from scenario.host import Host
 
 _SLUG = re.compile(r"[a-z][a-z0-9]*([._-][a-z0-9]+)*\Z")
-KINDS = ("number", "integer", "flag", "model", "profile", "choice")
+KINDS = ("number", "integer", "flag", "model", "profile", "tree", "choice")
 RESERVED = {*expr.LITERALS, *expr.CONSTANTS, *keyword.kwlist}
-TEXT_KINDS = ("model", "profile", "choice")
+TEXT_KINDS = ("model", "profile", "tree", "choice")
 
 
 def parameter_facts(parameter: Parameter, *, blank: bool | None = None) -> Facts:
@@ -102,6 +102,8 @@ def shared_names() -> dict[str, Facts]:
     for name in (*shared.COLUMNS, *serving.COLUMNS, *serving.ESTIMATE_COLUMNS, *serving.FIRST_COLUMNS):
         kind = {"bound": "text", "status": "text", "basis": "text", "verdict": "text", "fits": "flag"}.get(name, "number")
         env[name] = Facts(kind, -1e30, 1e30)
+    for name in answers.SHOWN:
+        env[name] = facts.TEXT if name == "acceptance_source" else Facts(low=-1e30, high=1e30, blank=True)
     return env
 
 
@@ -123,7 +125,7 @@ def _own_functions() -> dict[str, tuple[tuple[str, ...], expr.Node]]:
 
 
 TIME_FUNCTION = (("rows", "weight_gb", "kv_gb"), expr.parse("max(1e-12, rows + weight_gb + kv_gb)"))
-DRAFT_FUNCTION = ("body", "head", "layers_")
+DRAFT_FUNCTION = ("read", "active", "head", "layers_", "bits_", "gpus_", "cache_gb")
 MEASURED = {"measured_ms": (("rows",), expr.parse("rows"))}
 """What stands for a table's measured points while no table is known."""
 
@@ -232,8 +234,7 @@ def named_problem(parameter: Parameter, value: Any) -> str:
     if parameter.kind == "model" and value not in catalog.builtin().models:
         return f"there is no model '{value}' in the catalog"
     if parameter.kind == "profile":
-        rates = series.rates_of(str(value))
-        return series.fault(rates) if rates is not None else f"'{value}' is not a series of rates such as 0.8/0.6/0.5"
+        return series.text_fault(str(value))
     return ""
 
 
@@ -285,7 +286,7 @@ def _check_time_model(model: TimeModel, host: Host) -> list[Problem]:
     place = f"time model '{model.name}'"
     problems += _check_formula(place, model.formula, env, host)
     if model.draft:
-        sizes = {name: Facts(low=0, high=1e15) for name in DRAFT_FUNCTION}
+        sizes = {name: Facts(low=0, high=1e15, open_low=name in ("bits_", "gpus_")) for name in DRAFT_FUNCTION}
         problems += _check_formula(f"{place}, draft", model.draft, {**env, **sizes}, host)
     questions = serving.EVERY_QUESTION
     for name, column in model.columns.items():

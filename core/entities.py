@@ -89,6 +89,9 @@ MODEL_COLUMNS: dict[str, Column] = {
                            doc="An average layer, as held in memory."),
     "block_active_params": Column("(unrouted_params + moe_layers * experts_per_token * expert_params) / layers",
                                   unit="parameters", doc="An average layer, as one token uses it."),
+    "block_dense_params": Column(
+        "attention_params + norm_params + (hidden * experts + shared_experts * expert_params if moe_layers > 0 else ffn_params)",
+        unit="parameters", doc="One layer of the last kind (mixture of experts, where the model has them), routed experts left out."),
     "kv_width": Column("kv_lora_rank + qk_rope_dim if kv_lora_rank > 0 else 2 * kv_heads * head_dim", unit="values",
                        doc="KV cache values per token and layer: keys and values, or the latent and its rotary part.",
                        source=f"{_GQA} {_MLA}"),

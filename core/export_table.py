@@ -55,10 +55,13 @@ class _Writer:
         found += emit.section("gpus", self.entries(mine.gpus, known.gpus, entities.GPU_FIELDS, entities.GPU_NOTES))
         found += emit.section("prices", self.prices())
         found += emit.section("profiles", self.profiles())
+        found += emit.section("trees", self.trees())
         found += emit.section("curves", self.curves())
         found += emit.section("hardware", self.hardware())
         found += emit.section("measured", self.measured())
         found += emit.section("columns", self.columns())
+        if table.show:
+            found += ["", *emit.entry("show", list(table.show))]
         if table.where:
             found += ["", f"where: {emit.formula(table.where.text)}"]
         if table.sort:
@@ -148,8 +151,21 @@ class _Writer:
 
     def profiles(self) -> Iterable[str]:
         for name, profile in self.table.vectors.profiles.items():
-            if series.rates_of(name) is None and profile.rates:
-                yield from self.series(name, "rates", list(profile.rates), profile.source, profile.doc)
+            if series.rates_of(name.rpartition(":")[2]) is None and profile.rates:
+                key = "rates" if profile.given == "marginal" else profile.given
+                yield from self.series(name, key, list(profile.values or profile.rates), profile.source, profile.doc)
+
+    def trees(self) -> Iterable[str]:
+        for name, tree in self.table.vectors.trees.items():
+            paths: list[list[int]] = []
+            for parent, rank, _ in tree.nodes:
+                paths.append([*(paths[parent] if parent >= 0 else []), rank])
+            yield f"  {emit.text(name)}:"
+            yield from emit.entry("rates", [list(row) for row in tree.rates], 4)
+            yield from emit.entry("topology", paths, 4)
+            notes = {"source": tree.source if tree.source != self.table.source.file else "", "doc": tree.doc}
+            for note, said in notes.items():
+                yield from emit.entry(note, said, 4) if said else []
 
     def hardware(self) -> Iterable[str]:
         for item in self.table.hardware:
@@ -180,7 +196,7 @@ class _Writer:
         notes = {"source": source if source != self.table.source.file else "", "doc": doc}
         notes = {note: said for note, said in notes.items() if said}
         if not notes:
-            yield from emit.entry(name, values, 2)
+            yield from emit.entry(name, values if key in ("rates", "points") else {key: values}, 2)
             return
         yield f"  {emit.text(name)}:"
         yield from emit.entry(key, values, 4)

@@ -118,6 +118,11 @@ def _at(args: list[Facts], united: Facts) -> Facts:
     return _number([n], 1, max(n.high + 1, 1), blank=args[0].blank or n.low < 0 or n.high > 16)
 
 
+def _tree_rows(args: list[Facts], united: Facts) -> Facts:
+    n = args[1]
+    return _number([n], 0, 1024, blank=args[0].blank or n.low < 0 or n.high > 16, integer=True)
+
+
 def _curve(args: list[Facts], united: Facts) -> Facts:
     # The points of a curve are quantities of this world; far outside them the last slope may lead anywhere.
     x = args[1]
@@ -151,6 +156,10 @@ _SPECS = (
     FunctionSpec("is_blank", ("x",), "Whether x has no value.", _is_blank, ("any",)),
     FunctionSpec("at", ("profile", "n"), "Expected tokens per round, bonus included, of an acceptance profile "
                  "with n draft tokens (0 to 16).", _at, ("text", "number")),
+    FunctionSpec("tree_tokens", ("tree", "depth"), "Expected tokens per round, bonus included, of a draft tree cut at a depth "
+                 "(0 to 16).", _at, ("text", "number")),
+    FunctionSpec("tree_rows", ("tree", "depth"), "Nodes of a draft tree cut at a depth (0 to 16): each is a row to verify.",
+                 _tree_rows, ("text", "number")),
     FunctionSpec("curve", ("curve", "x"), "A curve at x: linear between its points, the nearest slope beyond them.",
                  _curve, ("literal", "number")),
 )  # fmt: skip

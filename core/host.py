@@ -21,7 +21,7 @@ from typing import Any
 
 import pluggy
 
-from scenario import hooks
+from scenario import acceptance, hooks
 from scenario.contract import check_item
 from scenario.errors import PluginError, Problem, ScenarioError, nearest
 from scenario.spec import Exporter, Function, Method, NamedColumn, Preset, TimeModel
@@ -251,6 +251,8 @@ def _take(host: Host, plugin: Plugin, hook: str, item: Any) -> None:
     if not isinstance(item, kind):
         raise PluginError(f"{hook}() gave {type(item).__name__} where {kind.__name__} is due")
     check_item(item, host)
+    if isinstance(item, Method):
+        item = acceptance.complete(item)
     owner = host.owners.get((kind, item.name))
     if owner is not None:
         raise PluginError(

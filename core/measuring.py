@@ -89,8 +89,7 @@ def _report(found: Sequence[Any], reading: Any, fitting: Any) -> None:
 
 def acceptance(paths: Sequence[str], output: str | None, method: str, gamma: int | None, source: str, quiet: bool) -> None:
     """Read, report, write the parameters."""
-    from scenario import acceptance as logs
-    from scenario import emit
+    from scenario import emit, logs
 
     loaded = host.load(third_party=False)
     if method not in loaded.methods:

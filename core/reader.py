@@ -7,13 +7,13 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
-from scenario import catalog, contract, hardware, rows, series, serving, shared, stacks
+from scenario import acceptance, answers, catalog, contract, hardware, rows, series, serving, shared, stacks, trees
 from scenario.errors import FormulaError, ScenarioError, nearest
 from scenario.host import Host
 from scenario.spec import Column, Parameter
 from scenario.stacks import Stack
 from scenario.table import KEYS, VERSION, Formula, Summary, Table, parameter_specs
-from scenario.vectors import Profile, Vectors
+from scenario.vectors import Profile, Tree, Vectors
 from scenario.yamltree import Node, Source
 
 CORE = ("model", "gpu", "method")
@@ -26,6 +26,7 @@ class Reader:
         self.source, self.root, self.host, self.max_rows = source, root, host, max_rows
         self.parameters = parameter_specs(host)
         self.profiles: dict[str, Profile] = {}
+        self.trees: dict[str, Tree] = {}
         self.stacks: dict[str, Stack] = {}
         self.catalog = catalog.builtin()
 
@@ -42,6 +43,7 @@ class Reader:
         get = root.value.get
         self.catalog = catalog.merge(self.catalog, source, {k: root.value[k] for k in ("models", "gpus", "prices") if k in root.value})
         self.profiles = series.profiles(source, get("profiles"))
+        self.trees = trees.trees(source, get("trees"))
         self.method_profiles()
         curves = series.curves(source, get("curves"))
         measured = series.measured(source, get("measured"), self.catalog)
@@ -61,9 +63,9 @@ class Reader:
             self.summary_choices(summary, given, defaults)
         table = Table(
             source.file, title or Path(source.file).stem, source.sha256, source, self.catalog,
-            Vectors(self.profiles, {**curves, **{curve.name: curve for curve, _ in measured}}), given,
+            Vectors(self.profiles, {**curves, **{curve.name: curve for curve, _ in measured}}, self.trees), given,
             self.stacks, time_model, presets, defaults, parameters, columns, where, tuple((name, down) for name, down, _ in sort),
-            summary, get("summary"), tuple(node for _, _, node in sort), hardware=sets, measured=measured,
+            summary, get("summary"), tuple(node for _, _, node in sort), hardware=sets, measured=measured, show=self.show(get("show")),
         )  # fmt: skip
         if source.problems:
             self.formula_problems(replace(table, columns={**columns, **broken}))
@@ -143,8 +145,10 @@ class Reader:
     def value(self, name: str, parameter: Parameter, node: Node) -> float | str | None:
         """One checked value, or None with a problem noted."""
         value = node.value
-        if parameter.kind == "profile" and isinstance(value, list | str | int | float):
+        if parameter.kind == "profile" and isinstance(value, dict | list | str | int | float):
             return self.profile_value(node)
+        if parameter.kind == "tree" and not isinstance(value, dict | list) and value is not None:
+            return self.name_of("tree", node, self.trees)
         if isinstance(value, dict | list) or value is None:
             self.source.say(node, f"{name} is one value, not {node.kind}")
             return None
@@ -196,23 +200,40 @@ class Reader:
 
     def profile_value(self, node: Node) -> str | None:
         """The name of a profile that is named, or given as rates."""
-        if not isinstance(node.value, str):
-            return self.anonymous(node, series.profile_rates(self.source, node))
-        if node.value in self.profiles:
+        if isinstance(node.value, str) and node.value in self.profiles:
             return node.value
-        rates = series.rates_of(node.value)
-        if rates is not None:
-            return self.anonymous(node, rates)
-        hint = nearest(node.value, self.profiles) or ("known: " + ", ".join(sorted(self.profiles)) if self.profiles else "")
-        self.source.say(node, f"unknown acceptance profile '{node.shown}'", hint or "name one under profiles:, or give rates: [0.8, 0.6]")
+        before = len(self.source.problems)
+        if isinstance(node.value, dict) and len(node.value) == 1 and next(iter(node.value)) in series.KINDS:
+            given, cell = next(iter(node.value.items()))
+            made = series.profile(self.source, cell, given)
+        elif isinstance(node.value, dict):
+            made = None
+            self.source.say(node, "a profile given in place is one list of rates", "{conditional: [0.7, 0.65]} or [0.7, 0.46]")
+        else:
+            made = series.from_text(self.source, node) if isinstance(node.value, str) else series.profile(self.source, node, "marginal")
+        if made is not None:
+            self.profiles.setdefault(made.name, made)
+            return made.name
+        if isinstance(node.value, str) and len(self.source.problems) == before:
+            hint = nearest(node.value, self.profiles) or ("known: " + ", ".join(sorted(self.profiles)) if self.profiles else "")
+            said = f"unknown acceptance profile '{node.shown}'"
+            self.source.say(node, said, hint or "name one under profiles:, or give rates: [0.8, 0.6]")
         return None
 
-    def anonymous(self, node: Node, rates: Sequence[float] | None) -> str | None:
-        if rates is None or not series.falling(self.source, node, rates):
-            return None
-        name = series.name_of(rates)
-        self.profiles.setdefault(name, Profile(name, tuple(rates), self.source.file, "Given in the table."))
-        return name
+    def dialects(self, found: Mapping[str, list[tuple[Any, Node]]], key: str, gamma: float | None) -> None:
+        """Note a problem where one place says how much is accepted in ways that contradict each other."""
+        given = {name: found[name] for name in acceptance.DIALECTS if any(value is not None for value, _ in found.get(name, []))}
+        if len(given) < 2:
+            return
+        single = all(len(pairs) == 1 for pairs in given.values())
+        values = {}
+        for name, pairs in given.items():
+            profile = self.profiles.get(str(pairs[0][0]))
+            values[name] = (pairs[0][0], profile.lengths if profile and name == "acceptance" else None)
+        said = acceptance.contradiction(values, gamma if single else None)
+        if said:
+            at = list(given.values())[-1][0][1]
+            self.source.say(at, f"{key}: {said}", "give one of them; the others follow from it")
 
     # -- sections --------------------------------------------------------------------------------------
 
@@ -295,9 +316,16 @@ class Reader:
                 if name not in specs:
                     self.source.unknown(body.keys.get(name, cell), name, f"parameter of {method}", list(specs))
                     continue
+                if name == "gamma" and cell.value == "auto" and "auto_gamma" in specs:
+                    found.setdefault(method, {})["auto_gamma"] = 1.0
+                    continue
                 value = self.value(name, specs[name], cell) if cell.value is not None else None
                 if value is not None:
                     found.setdefault(method, {})[name] = value
+            own = found.get(method, {})
+            gamma = own.get("gamma", specs["gamma"].default if "gamma" in specs else None)
+            places = {name: [(value, body.value.get(name, body))] for name, value in own.items()}
+            self.dialects(places, f"parameters of {method}", float(gamma) if isinstance(gamma, int | float) else None)
         return found
 
     def columns(self, node: Node | None, broken: dict[str, tuple[Column, Node]]) -> dict[str, tuple[Column, Node]]:
@@ -326,6 +354,14 @@ class Reader:
             elif not bad:
                 broken[name] = (Column("blank"), key)
         return found
+
+    def show(self, node: Node | None) -> tuple[str, ...]:
+        """The columns that the table asks for beside those that every row has."""
+        if node is None or node.value is None:
+            return ()
+        known = [*answers.GROUPS, *answers.SHOWN]
+        listed = node.value if isinstance(node.value, list) else [node]
+        return tuple(name for name in (self.name_of("column to show", item, known) for item in listed) if name)
 
     def formula(self, node: Node | None, what: str) -> Formula | None:
         if node is None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import polars as pl
 
@@ -11,6 +12,9 @@ from scenario.book import Book
 from scenario.engine import Evaluator
 from scenario.host import Host
 from scenario.to_polars import compile_polars
+
+if TYPE_CHECKING:
+    from scenario.variants import Sensitivity
 
 
 @dataclass
@@ -26,6 +30,8 @@ class Result:
     entities: dict[str, pl.DataFrame]
     left_out: int
     host: Host
+    sensitivity: Sensitivity | None = None
+    """What ``scenario sensitivity`` found; its rows are the variants then."""
 
     @property
     def frame(self) -> pl.DataFrame:

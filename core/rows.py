@@ -105,12 +105,16 @@ class Expander:
                 self.not_an_input(name, key, cell)
             elif name == "id":
                 self.row_id(key, cell, what, found)
+            elif name == "gamma" and cell.value == "auto":
+                found["auto_gamma"] = [(1.0, cell)]
             else:
                 found[name] = self.values(name, key, cell)
         self.missing(place, cells, what)
         if len(self.source.problems) == before:
             self.twice_quantized(place, found)
             self.ranges(found)
+            gammas = [value for value, _ in found.get("gamma", [])]
+            self.reader.dialects(found, what, gammas[0] if len(gammas) == 1 else None)
         if len(self.source.problems) > before:
             return None
         return {name: [value for value, _ in pairs] for name, pairs in found.items()}

@@ -2,29 +2,76 @@
 
 from __future__ import annotations
 
+import itertools
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 
 from scenario import vectors
 from scenario.catalog import NAME, Catalog, mapping, same_but_case
 from scenario.yamltree import Node, Source
 
+KINDS = ("rates", "marginal", "conditional", "lengths")
+"""Ways to give a profile: marginal rates (``rates`` says the same), conditional rates, or tokens per round by gamma."""
+
 
 def profiles(source: Source, node: Node | None) -> dict[str, vectors.Profile]:
     """The checked ``profiles`` section."""
     found = {}
-    for name, entry in _named(source, node, "profile").items():
-        body, notes = _body(source, entry, "rates", "profile")
-        rates = profile_rates(source, body) if body else None
-        if rates is not None and body is not None and falling(source, body, rates):
-            found[name] = vectors.Profile(name, tuple(rates), notes.get("source", source.file), notes.get("doc", ""))
+    for name, entry in named(source, node, "profile").items():
+        body, notes = _body(source, entry, KINDS, "profile")
+        made = profile(source, body, notes["given"]) if body else None
+        if made is not None:
+            found[name] = replace(made, name=name, source=notes.get("source", source.file), doc=notes.get("doc", ""))
     return found
+
+
+def profile(source: Source, node: Node, given: str) -> vectors.Profile | None:
+    """The profile that these numbers make, by the name of their rates; None with a problem noted."""
+    values = profile_rates(source, node)
+    if values is None:
+        return None
+    given = "marginal" if given == "rates" else given
+    rates = marginal(values, given)
+    hint = ""
+    if given == "lengths":
+        said = "the first length is 1 to 2, the next at most as much again: tokens per round with 1, 2, ... drafts"
+        said = said if fault(rates) else ""
+    else:
+        said = fault(values if given == "conditional" and not all(0 <= value <= 1 for value in values) else rates)
+        if "rise" in said:
+            hint = "conditional rates are given as {conditional: [...]}"
+    if said:
+        source.say(node, said, hint)
+        return None
+    name = name_of(values) if given == "marginal" else f"{given}:{name_of(values)}"
+    return vectors.Profile(name, tuple(rates), source.file, "Given in the table.", given, () if given == "marginal" else tuple(values))
+
+
+def marginal(values: Sequence[float], given: str) -> list[float]:
+    """Marginal rates out of what is given: conditional rates multiplied up, or what each draft adds to the length."""
+    if given == "conditional":
+        return list(itertools.accumulate(values, lambda before, rate: before * rate))
+    if given == "lengths":
+        return [length - before for before, length in zip([1.0, *values], values, strict=False)]
+    return list(values)
+
+
+def from_text(source: Source, node: Node) -> vectors.Profile | None:
+    """The profile that a text such as ``0.8/0.6`` or ``conditional:0.8/0.75`` spells out; None when it is a name."""
+    text = str(node.value)
+    given, _, numbers = text.rpartition(":")
+    values = rates_of(numbers)
+    if values is None or (given and given not in KINDS):
+        return None
+    made = replace(node, value=[replace(node, value=value) for value in values])
+    return profile(source, made, given or "marginal")
 
 
 def curves(source: Source, node: Node | None) -> dict[str, vectors.Curve]:
     """The checked ``curves`` section."""
     found = {}
-    for name, entry in _named(source, node, "curve").items():
-        body, notes = _body(source, entry, "points", "curve")
+    for name, entry in named(source, node, "curve").items():
+        body, notes = _body(source, entry, ("points",), "curve")
         if body is None:
             continue
         points = body.plain()
@@ -41,7 +88,7 @@ def curves(source: Source, node: Node | None) -> dict[str, vectors.Curve]:
 def measured(source: Source, node: Node | None, known: Catalog) -> tuple[tuple[vectors.Curve, dict[str, str | float]], ...]:
     """The checked ``measured`` section: pass times in ms by token rows, each with what it holds for (model, GPU, GPUs)."""
     found = []
-    for name, entry in _named(source, node, "measured time").items():
+    for name, entry in named(source, node, "measured time").items():
         if not isinstance(entry.value, dict) or "points" not in entry.value:
             source.say(entry, f"'{name}' needs points: [[rows, ms], ...], and the model and gpu they were measured on")
             continue
@@ -52,7 +99,7 @@ def measured(source: Source, node: Node | None, known: Catalog) -> tuple[tuple[v
                 if cell.value not in names:
                     source.unknown(cell, cell.shown, key, names)
                 where[key] = cell.shown
-            elif key == "gpus" and _is_number(cell.value):
+            elif key == "gpus" and isinstance(cell.value, int | float) and not isinstance(cell.value, bool):
                 where[key] = float(cell.value)
             elif key not in ("points", "source", "doc"):
                 source.unknown(entry.keys.get(key, cell), key, "measured field", ["model", "gpu", "gpus", "points", "source", "doc"])
@@ -68,14 +115,14 @@ def measured(source: Source, node: Node | None, known: Catalog) -> tuple[tuple[v
 
 
 def _is_point(point: object) -> bool:
-    return isinstance(point, list) and len(point) == 2 and all(_is_number(value) and abs(value) < 1e30 for value in point)
+    return isinstance(point, list) and len(point) == 2 and all(is_number(value) and abs(value) < 1e30 for value in point)
 
 
-def _is_number(value: object) -> bool:
+def is_number(value: object) -> bool:
     return isinstance(value, int | float) and not isinstance(value, bool)
 
 
-def _named(source: Source, node: Node | None, what: str) -> Mapping[str, Node]:
+def named(source: Source, node: Node | None, what: str) -> Mapping[str, Node]:
     found: dict[str, Node] = {}
     for name, entry in mapping(source, node, f"{what}s").items():
         if not NAME.match(name) or rates_of(name) is not None:
@@ -86,30 +133,34 @@ def _named(source: Source, node: Node | None, what: str) -> Mapping[str, Node]:
     return found
 
 
-def _body(source: Source, entry: Node, key: str, what: str) -> tuple[Node | None, dict[str, str]]:
-    """The numbers of an entry that is either just them, or a mapping with them and notes."""
+def _body(source: Source, entry: Node, keys: Sequence[str], what: str) -> tuple[Node | None, dict[str, str]]:
+    """The numbers of an entry that is either just them, or a mapping with them and notes; ``given`` is their key."""
     if not isinstance(entry.value, dict):
-        return entry, {}
+        return entry, {"given": keys[0]}
     before = len(source.problems)
     notes = {}
     for name, node in entry.value.items():
-        if name not in (key, "source", "doc"):
-            source.unknown(entry.keys.get(name, node), name, f"{what} field", [key, "source", "doc"])
-        elif name != key and isinstance(node.value, dict | list):
+        if name not in (*keys, "source", "doc"):
+            source.unknown(entry.keys.get(name, node), name, f"{what} field", [*keys, "source", "doc"])
+        elif name not in keys and isinstance(node.value, dict | list):
             source.say(node, f"{name} is one text, not {node.kind}")
-        elif name != key and node.value is not None:
+        elif name not in keys and node.value is not None:
             notes[name] = str(node.value)
-    if key not in entry.value:
+    given = [name for name in keys if name in entry.value]
+    if not given:
         if len(source.problems) == before:
-            source.say(entry, f"a {what} needs {key}")
+            source.say(entry, f"a {what} needs {keys[0]}")
         return None, {}
-    return entry.value[key], notes
+    for name in given[1:]:
+        said = f"the {what} is given twice, as {given[0]} and as {name}"
+        source.say(entry.keys.get(name, entry.value[name]), said, "give one; the others follow from it")
+    return entry.value[given[0]], {**notes, "given": given[0]}
 
 
 def profile_rates(source: Source, node: Node) -> list[float] | None:
     """The numbers of a profile, or None with a problem noted."""
     values = node.value if isinstance(node.value, list) else [node]
-    if not values or not all(_is_number(value.value) for value in values):
+    if not values or not all(is_number(value.value) for value in values):
         source.say(node, "a profile is a list of marginal acceptance rates, such as [0.8, 0.6, 0.5]")
         return None
     if len(values) > vectors.POSITIONS:
@@ -118,14 +169,13 @@ def profile_rates(source: Source, node: Node) -> list[float] | None:
     return [min(max(value.value, -1e300), 1e300) * 1.0 for value in values]
 
 
-def falling(source: Source, node: Node, rates: Sequence[float]) -> bool:
-    """Whether these are marginal rates; a problem is noted if not."""
-    said, hint = fault(rates), ""
-    if "rise" in said:
-        hint = "these may be conditional rates: multiply them up (p_k = p_(k-1) * a_k)"
-    if said:
-        source.say(node, said, hint)
-    return not said
+def text_fault(text: str) -> str:
+    """What keeps a text such as ``0.8/0.6`` or ``conditional:0.8/0.75`` from being a profile, or an empty text."""
+    given, _, numbers = text.rpartition(":")
+    values = rates_of(numbers)
+    if values is None or (given and given not in KINDS):
+        return f"'{text}' is not a series of rates such as 0.8/0.6/0.5"
+    return fault(marginal(values, given or "marginal"))
 
 
 def fault(rates: Sequence[float]) -> str:

@@ -6,6 +6,7 @@ Units: GB is 1e9 bytes, so GB / (TB/s) and GFLOP / (TFLOP/s) are milliseconds.
 
 from __future__ import annotations
 
+from scenario import acceptance
 from scenario.entities import FORMATS
 from scenario.spec import Column, Function, Parameter
 
@@ -34,6 +35,10 @@ SCALARS: dict[str, Parameter] = {
     "layer_launch_us": Parameter(50, 0, 1e5, "us", "Time to launch one layer of a small draft, whatever its size.",
                                  source="50 to 100 us per layer: a 28-layer 0.6B draft of Qwen3-8B on an H100 costs "
                                  "0.375 of a step, https://specdecode-bench.github.io/ figure 4"),
+    "draft_overhead_us": Parameter(250, 0, 1e5, "us", "Time of one draft pass beside its layers and LM head: batch metadata, "
+                                   "sampling, launches.",
+                                   source="what remains of the EAGLE and EAGLE-3 passes on 8B and 70B, 0.2 to 0.35 ms, "
+                                   "https://specdecode-bench.github.io/ figure 4; the comparison is in docs/draft-cost.md"),
 }  # fmt: skip
 """Assumptions that hold for the whole table."""
 
@@ -57,19 +62,25 @@ FUNCTIONS: tuple[Function, ...] = (
     Function("packed_gb", ("count",),
              "(max(count - unquantized_params, 1) * weight_bits + unquantized_params * weights_bits) / 8e9",
              "Bytes of this many parameters as the method stores them, in GB."),
-    Function("draft_pass_ms", ("body", "head", "layers_"),
-             "max(2 * body / (gpu_bandwidth_tb_s * gpus * mbu * 1e9), "
-             "2 * batch * (body + head) / (gpu_bf16_tflops * gpus * mfu * 1e9), layers_ * layer_launch_us / 1000)"
-             " + 2 * head / (gpu_bandwidth_tb_s * gpus * mbu * 1e9)",
-             "One forward pass of a BF16 draft: the slowest of reading its layers, their arithmetic and their launches, "
-             "then the LM head it reads.",
+    *acceptance.FUNCTIONS,
+    Function("draft_forward_ms", ("read", "active", "head", "layers_", "bits_", "gpus_", "cache_gb"),
+             "max((read * bits_ / 8e9 + cache_gb) / (gpu_bandwidth_tb_s * gpus_ * mbu), "
+             "2 * batch * (active + head) / (gpu_bf16_tflops * gpus_ * mfu * 1e9), layers_ * layer_launch_us / 1000)"
+             " + head * bits_ / 8e9 / (gpu_bandwidth_tb_s * gpus_ * mbu) + min(layers_, 1) * draft_overhead_us / 1000",
+             "One forward pass of a draft: the slowest of reading its layers and cache, their arithmetic and their launches, "
+             "then the LM head it reads and what every pass costs besides.",
              "Draft costs measured in https://specdecode-bench.github.io/ figure 4 are launches, not bytes."),
+    Function("draft_pass_ms", ("body", "head", "layers_"), "draft_forward_ms(body, body, head, layers_, 16, gpus, 0)",
+             "One forward pass of a BF16 draft without a cache, on all GPUs."),
+    Function("cache_gb_of", ("values",), "values * kv_bits / 8e9 * batch * context",
+             "KV cache of all sequences when a token holds this many values, in GB."),
 )  # fmt: skip
 
 QUANTIZATION: dict[str, Column] = {
     "weight_bits": Column("weights_bits", "bit", "Bits per quantized parameter, scales included."),
     "unquantized_params": Column("0", "parameters", "Parameters that a quantizing method leaves as they are stored."),
     "peak_tflops": Column("gpu_bf16_tflops", "TFLOP/s", "Peak dense rate of the format the method computes in."),
+    "supported": Column("1", "", "1 where the GPU computes in the method's number format, else 0."),
 }
 DRAFTING: dict[str, Column] = {
     "rows_per_sequence": Column("1", "rows", "Token rows that the target verifies per sequence and round."),
@@ -118,11 +129,11 @@ COLUMNS: dict[str, Column] = {
     "verify_ms": Column("forward_ms(verify_rows, weight_read_gb, kv_read_gb)", "ms", "One verify pass of the target."),
     "round_ms": Column("draft_ms + verify_ms", "ms", "One round: drafting, then verifying.",
                        source=f"{_SPEC}, theorem 3.8, with the verify pass timed at its own rows."),
-    "tpot_ms": Column("round_ms / tokens_per_round if fits else blank", "ms", "Time per output token (TPOT)."),
-    "tokens_per_s": Column("batch * tokens_per_round / round_ms * 1000 if fits else blank", "tokens/s",
+    "tpot_ms": Column("round_ms / tokens_per_round if fits and supported > 0 else blank", "ms", "Time per output token (TPOT)."),
+    "tokens_per_s": Column("batch * tokens_per_round / round_ms * 1000 if fits and supported > 0 else blank", "tokens/s",
                            "Output tokens per second, all sequences."),
     "tokens_per_s_per_gpu": Column("tokens_per_s / gpus", "tokens/s", "Output tokens per second and GPU."),
-    "speedup": Column("tokens_per_round * baseline_ms / round_ms if fits else blank", "x",
+    "speedup": Column("tokens_per_round * baseline_ms / round_ms if fits and supported > 0 else blank", "x",
                       "Tokens per second against vanilla decoding at the stored weights.", source=f"{_SPEC}, theorem 3.8"),
     "free_batch": Column("floor(ridge * weight_bits / 16 / rows_per_sequence) if experts < 1 else blank", "sequences",
                          "Largest batch at which verifying costs no more than decoding (context 0, dense)."),
@@ -146,7 +157,8 @@ COLUMNS: dict[str, Column] = {
         " else unlimited if weight_gb + draft_weight_gb <= memory_available_gb else 0", "sequences",
         "Largest batch that fits at this context."),
     "status": Column(
-        '("ok" if not is_blank(usd_per_hour) else "no price for this GPU") if fits'
+        '("not supported: this GPU lacks the number format" if supported < 1 else "ok" if not is_blank(usd_per_hour)'
+        ' else "no price for this GPU") if fits'
         ' else "does not fit: weights" if weight_gb > memory_available_gb'
         ' else "does not fit: draft weights" if weight_gb + draft_weight_gb > memory_available_gb'
         ' else "does not fit: KV cache"', "", "Whether the row can run, and if not, which term breaks it."),

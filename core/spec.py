@@ -42,8 +42,9 @@ class Parameter:
     formula that is tried before the default (blank results fall through). ``low`` and ``high`` are
     inclusive limits; ``above`` is a limit that is not reached (``above=0``: must be positive).
     ``kind`` is ``number``, ``integer``, ``flag`` (0 or 1), ``model`` (a catalog name, whose fields then
-    read as ``<parameter>_<field>``), ``profile`` (an acceptance profile or a list of marginal rates) or
-    ``choice`` (one of ``choices``).
+    read as ``<parameter>_<field>``), ``profile`` (an acceptance profile or a list of marginal rates), ``tree`` (a
+    draft tree) or ``choice`` (one of ``choices``). A ``quiet`` one takes no column and no cell in tables that do not
+    mention it; formulas then read its default, or blank.
     """
 
     default: float | str | None = None
@@ -58,6 +59,7 @@ class Parameter:
     choices: tuple[str, ...] = ()
     title: str = ""
     format: str = ""
+    quiet: bool = False
 
 
 @dataclass(frozen=True)
@@ -83,8 +85,7 @@ class TimeModel:
     """How long one forward pass takes, in ms, as a formula of ``rows``, ``weight_gb`` and ``kv_gb``.
 
     ``rows`` are the token rows of the pass, ``weight_gb`` and ``kv_gb`` what it reads, in GB. ``draft`` is the time of
-    one pass of a BF16 draft in ms, as a formula of ``body`` and ``head`` (parameters) and ``layers_``; empty: that of
-    the bound. ``parameters`` are constants of the whole table (``estimate_knee``). ``columns`` answers the open
+    one pass of a draft in ms, as a formula of the arguments of ``draft_forward_ms``; empty: that of the bound. ``parameters`` are constants of the whole table (``estimate_knee``). ``columns`` answers the open
     questions of serving and of the estimate (``prefill_ms``, ``basis``, ``time_error``, ...: see
     ``scenario list columns``); those left out have the bound's answer.
     """

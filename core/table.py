@@ -43,11 +43,13 @@ KEYS: dict[str, str] = {
     "models": "models of this table, or changes to built-in ones",
     "gpus": "GPUs of this table, or changes to built-in ones",
     "prices": "$/GPU-hour by GPU",
-    "profiles": "acceptance profiles: marginal rates per draft position",
+    "profiles": "acceptance profiles: marginal or conditional rates per draft position, or lengths by gamma",
+    "trees": "draft trees: rates by rank, and nodes per depth, a topology, or how it grows",
     "curves": "measured points, read with curve(\"name\", x)",
     "hardware": "constants of the estimate: a file that scenario calibrate wrote, or sets by name",
     "measured": "measured pass times [rows, ms] by name, each for a model and a GPU",
     "columns": "columns of this table: a formula each",
+    "show": "further columns to work out: best_gamma, break_even, acceptance, or single ones",
     "where": "a condition; rows that fail it are left out of the output",
     "sort": "a column to sort the output by; -column is descending",
     "summary": "what the summary sheet shows",
@@ -109,6 +111,7 @@ class Table:
     notes: tuple[str, ...] = ()
     hardware: tuple[Constants, ...] = ()
     measured: tuple[tuple[Curve, Mapping[str, str | float]], ...] = ()
+    show: tuple[str, ...] = ()
 
     @property
     def shown_as(self) -> str:

@@ -13,7 +13,7 @@ from rich.console import Console
 from rich.table import Table
 from rich.text import Text
 
-from scenario import api, catalog, contract, entities, functions, serving, shared
+from scenario import answers, api, catalog, contract, entities, functions, serving, shared
 from scenario.book import Field
 from scenario.expr import UNLIMITED
 from scenario.host import Host
@@ -147,7 +147,7 @@ def print_check(file: str, found: Checked) -> None:
         return
     shown = found.differences[:MAX_SHOWN]
     rows = [(d.place, d.column, shown_as(d.shows), shown_as(d.engine), d.cause) for d in shown]
-    _table(("cell", "column", "shows", "engine", "cause"), rows, right=(2, 3))
+    table_of(("cell", "column", "shows", "engine", "cause"), rows, right=(2, 3))
     if len(found.differences) > MAX_SHOWN:
         console.print(f"and {len(found.differences) - MAX_SHOWN:,} more")
     causes = Counter(d.cause for d in found.differences)
@@ -161,10 +161,10 @@ def print_list(what: str, host: Host) -> None:
     known = catalog.builtin()
     if what == "models":
         heads = ("name", "title", "parameters", "active", "layers", "KV bytes/token", "max context", "source")
-        _table(heads, _models(known), right=(2, 3, 4, 5, 6))
+        table_of(heads, _models(known), right=(2, 3, 4, 5, 6))
     elif what == "gpus":
         gpu_heads = ("name", "title", "memory GB", "TB/s", "BF16 TFLOP/s", "FP8", "INT8", "FP4", "$/h", "source")
-        _table(gpu_heads, _gpus(known), right=tuple(range(2, 9)))
+        table_of(gpu_heads, _gpus(known), right=tuple(range(2, 9)))
     elif what == "methods":
         for method in host.methods.values():
             _entry(f"{method.name}: {method.title}" if method.title else method.name, [method.doc, method.source and f"Source: {method.source}"])
@@ -183,6 +183,8 @@ def print_list(what: str, host: Host) -> None:
             if name in serving.EVERY_QUESTION:
                 asked = "Open: time models answer it; the bound: "
             _entry(_with_unit(name, column.unit), [column.doc, f"{asked}{column.formula}", column.source and f"Source: {column.source}"])
+        for name in answers.SHOWN:
+            _entry(_with_unit(name, answers.ASKED[name].unit), [answers.ASKED[name].doc, "Worked out where a table mentions it (show:)."])
         catalogs = {f"gpu_{name}": field for name, field in entities.GPU_FIELDS.items()} | entities.MODEL_FIELDS
         catalogs |= {f"hardware_{name}": field for name, field in entities.HARDWARE_FIELDS.items()}
         for name, parameter in catalogs.items():
@@ -198,13 +200,13 @@ def print_list(what: str, host: Host) -> None:
             values = ", ".join(f"{key}: {value}" for key, value in p.values.items())
             _entry(p.name, [f"{p.method}: {{{values}}}", p.doc, p.source and f"Source: {p.source}"])
     elif what == "formats":
-        _table(("format", "bits", "meaning"), [(name, f"{bits:g}", doc) for name, (bits, doc) in entities.FORMATS.items()], right=(1,))
+        table_of(("format", "bits", "meaning"), [(name, f"{bits:g}", doc) for name, (bits, doc) in entities.FORMATS.items()], right=(1,))
     else:
         rows = []
         for name, path in api.bundled().items():
             first = next((line for line in path.read_text(encoding="utf-8").splitlines() if line.startswith("title:")), "title: ")
             rows.append((name, first.partition(":")[2].strip()))
-        _table(("table", "about"), rows)
+        table_of(("table", "about"), rows)
 
 
 def _with_unit(name: str, unit: str) -> str:
@@ -261,7 +263,7 @@ def print_plugins(host: Host) -> None:
         _entry(f"{plugin.name} ({plugin.origin}): {state}", [", ".join(plugin.adds)])
 
 
-def _table(heads: Sequence[str], rows: Iterable[Sequence[str]], right: Sequence[int] = ()) -> None:
+def table_of(heads: Sequence[str], rows: Iterable[Sequence[str]], right: Sequence[int] = ()) -> None:
     """A list in columns; the last ones are left out where a terminal is too narrow for them."""
     console, listed = screen(), [[str(part) for part in row] for row in rows]
     cells = {head: [row[index] for row in listed] for index, head in enumerate(heads)}

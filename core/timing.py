@@ -54,9 +54,9 @@ class Timing:
             found["measured_ms"] = (("rows",), self.points())
         found["forward_ms"] = (contract.TIME_FUNCTION[0], self.choice([self.tree(model, model.formula, found) for model in self.models]))
         if any(model.draft for model in self.models):
-            plain = found["draft_pass_ms"][1]
+            plain = found["draft_forward_ms"][1]
             arms = [self.tree(model, model.draft, found) if model.draft else plain for model in self.models]
-            found["draft_pass_ms"] = (contract.DRAFT_FUNCTION, self.choice(arms))
+            found["draft_forward_ms"] = (contract.DRAFT_FUNCTION, self.choice(arms))
         return found
 
     def tree(self, model: TimeModel, text: str, functions: Mapping[str, tuple[tuple[str, ...], Node]]) -> Node:

@@ -17,7 +17,7 @@ from scenario.facts import Facts
 Reference = Callable[[str], str]
 """Gives the cell reference or defined name that stands for a name."""
 VectorRanges = Callable[[str, str], str]
-"""Gives an absolute range: ("profiles", "names" | "lengths") or (curve name, "x" | "y" | "slope")."""
+"""Gives an absolute range: ("profiles", "names" | "lengths"), ("trees", "names" | "tokens" | "rows") or (curve name, "x" | "y" | "slope")."""
 
 MAX_CELL = 8192
 MAX_NESTING = 64
@@ -238,12 +238,16 @@ def _is_blank(self: _Compiler, args: tuple[Node, ...]) -> str:
     return f'IFERROR({self.text(x)},"")=""'
 
 
-def _at(self: _Compiler, args: tuple[Node, ...]) -> str:
+def _at(series: str, part: str) -> Callable[[_Compiler, tuple[Node, ...]], str]:
+    return lambda self, args: _by_depth(self, args, series, part)
+
+
+def _by_depth(self: _Compiler, args: tuple[Node, ...], series: str, part: str) -> str:
     assert self.ranges is not None
-    row = f"MATCH({self.text(args[0])},{self.ranges('profiles', 'names')},0)"
+    row = f"MATCH({self.text(args[0])},{self.ranges(series, 'names')},0)"
     n = self.text(args[1])
     column = f"{self.operand(args[1], 3)}+1" if args[1].facts.integer else f"INT({n})+1"
-    found = f"INDEX({self.ranges('profiles', 'lengths')},{row},{column})"
+    found = f"INDEX({self.ranges(series, part)},{row},{column})"
     facts = args[1].facts
     if facts.low < 0:
         found = f"IF(INT({n})<0,NA(),{found})"
@@ -272,5 +276,6 @@ FUNCTIONS: dict[str, Callable[[_Compiler, tuple[Node, ...]], str]] = {
     "exp": _plain("EXP"), "log": _plain("LN"), "floor": _plain("INT"), "trunc": _plain("TRUNC"),
     "ceil": lambda self, args: f"(-INT(-{self.operand(args[0], 9)}))",
     "choose": lambda self, args: self.chosen(args[0], [self.text(arg) for arg in args[1:]]),
-    "coalesce": _coalesce, "is_blank": _is_blank, "at": _at, "curve": _curve,
+    "coalesce": _coalesce, "is_blank": _is_blank, "at": _at("profiles", "lengths"), "curve": _curve,
+    "tree_tokens": _at("trees", "tokens"), "tree_rows": _at("trees", "rows"),
 }  # fmt: skip

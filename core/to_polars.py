@@ -7,7 +7,7 @@ infinity never arise and ``null`` means blank, as in the other back ends.
 from __future__ import annotations
 
 import functools
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 
 import polars as pl
 
@@ -119,7 +119,7 @@ class _Compiler:
     def call(self, node: Call, function: str, args: tuple[Node, ...]) -> pl.Expr:
         if function == "choose":
             return self.choose(node, args)
-        if function in ("at", "curve"):
+        if function in ("at", "curve", "tree_tokens", "tree_rows"):
             return self.series(node, function, args)
         kind = node.facts.type if function == "coalesce" else "number"
         done = [self.typed(arg, kind) for arg in args]
@@ -164,18 +164,19 @@ class _Compiler:
 
     def series(self, node: Call, function: str, args: tuple[Node, ...]) -> pl.Expr:
         if isinstance(args[0], Text):
-            (self.vectors.profile if function == "at" else self.vectors.curve)(args[0].value)
+            lookup = {"at": self.vectors.profile, "curve": self.vectors.curve}.get(function, self.vectors.tree)
+            lookup(args[0].value)
         done = [self.typed(args[0], "text"), self.number(args[1])]
-        if function == "at":
-            return self.at(done)
+        if function != "curve":
+            return self.at(done, self.vectors.by_depth(function))
         result = self.curve(done[1], args[0])
         return _finite(result) if node.facts.high >= 1e300 else result
 
-    def at(self, done: list[pl.Expr]) -> pl.Expr:
-        if not self.vectors.profiles:
+    def at(self, done: list[pl.Expr], series: Mapping[str, Sequence[float]]) -> pl.Expr:
+        if not series:
             return BLANK["number"]
-        lengths = pl.Series(self.vectors.flat_lengths(), dtype=pl.Float64)
-        starts = {name: float(index * (POSITIONS + 1)) for index, name in enumerate(self.vectors.profiles)}
+        lengths = pl.Series([value for values in series.values() for value in values], dtype=pl.Float64)
+        starts = {name: float(index * (POSITIONS + 1)) for index, name in enumerate(series)}
         start = done[0].replace_strict(starts, default=None, return_dtype=pl.Float64)
         n = done[1].floor()
         inside = (n >= 0) & (n <= POSITIONS)

@@ -99,10 +99,12 @@ def _call(function: str, args: tuple[Node, ...], values: Mapping[str, Value], ve
     done = [evaluate(arg, values, vectors) for arg in args]
     if any(value is None for value in done):
         return None
-    if function == "at":
+    if function in ("at", "tree_tokens", "tree_rows"):
         n = math.floor(done[1])
-        profile = vectors.profile(args[0].value) if isinstance(args[0], Text) else vectors.profiles.get(done[0])
-        return profile.lengths[n] if profile and 0 <= n <= POSITIONS else None
+        if isinstance(args[0], Text):
+            (vectors.profile if function == "at" else vectors.tree)(args[0].value)
+        found = vectors.by_depth(function).get(done[0])
+        return found[n] if found and 0 <= n <= POSITIONS else None
     if function == "curve":
         return _finite(vectors.curve(done[0]).value(done[1]))
     try:

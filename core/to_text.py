@@ -36,6 +36,17 @@ def _literal(value: float) -> str:
     return str(int(value)) if value == int(value) and abs(value) < 1e15 else repr(value)
 
 
+def reading_literal(value: float) -> str:
+    """A number of a formula for reading: thousands and millions of them as a power of ten."""
+    if abs(value) >= 1e6 and value == int(value):
+        digits = f"{value:.12e}"
+        mantissa, exponent = digits.split("e")
+        mantissa = mantissa.rstrip("0").rstrip(".")
+        if len(mantissa) <= 4:
+            return f"{mantissa}e{int(exponent)}"
+    return _literal(value)
+
+
 def _text(node: Node, label: Label, signs: dict[str, str]) -> tuple[str, int]:
     def part(child: Node, rank: int) -> str:
         text, own = _text(child, label, signs)
@@ -46,7 +57,7 @@ def _text(node: Node, label: Label, signs: dict[str, str]) -> tuple[str, int]:
 
     match node:
         case Number(value=value):
-            return _literal(value), _RANK["atom"]
+            return (reading_literal if signs else _literal)(value), _RANK["atom"]
         case Text(value=value):
             return (f"'{value}'" if '"' in value else f'"{value}"'), _RANK["atom"]
         case Flag(value=value):

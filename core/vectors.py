@@ -18,12 +18,16 @@ class Profile:
 
     ``rates[k-1]`` is the chance that draft token k is accepted (all before it included), in 0..1 and never
     rising. ``lengths[n]`` is the expected tokens per round with n draft tokens, the bonus token included.
+    ``given`` says what was typed, ``values``, when that is not the marginal rates: ``conditional`` rates (each given
+    that those before were accepted) or ``lengths`` (tokens per round with 1, 2, ... drafts).
     """
 
     name: str
     rates: tuple[float, ...]
     source: str = ""
     doc: str = ""
+    given: str = "marginal"
+    values: tuple[float, ...] = ()
 
     @property
     def continued(self) -> tuple[float, ...]:
@@ -36,11 +40,57 @@ class Profile:
         return tuple(rates)
 
     @property
+    def conditional(self) -> tuple[float, ...]:
+        """The chance of each position given that those before it were accepted; 0 past a position that never is."""
+        rates = self.continued
+        return (rates[0], *(rate / before if before > 0 else 0.0 for before, rate in zip(rates, rates[1:], strict=False)))
+
+    @property
     def lengths(self) -> tuple[float, ...]:
         lengths = [1.0]
         for rate in self.continued:
             lengths.append(lengths[-1] + rate)
         return tuple(lengths)
+
+
+@dataclass(frozen=True)
+class Tree:
+    """A draft tree: nodes, and the chance that each is accepted given that its parent is.
+
+    ``nodes`` holds (parent, rank, depth) with parents before children; parent -1 is the last accepted token. ``rates`` holds
+    per depth the chance of the draft's first, second, ... guess being right; past its end the last depth goes on.
+    A node's path probability is its parent's times the rate of its depth and rank.
+    """
+
+    name: str
+    nodes: tuple[tuple[int, int, int], ...]
+    rates: tuple[tuple[float, ...], ...]
+    source: str = ""
+    doc: str = ""
+
+    def rate(self, depth: int, rank: int) -> float:
+        """The rate of a guess by depth (from 1) and rank (from 0); 0 past the given ranks."""
+        row = self.rates[min(depth, len(self.rates)) - 1]
+        return row[rank] if rank < len(row) else 0.0
+
+    @property
+    def probabilities(self) -> tuple[float, ...]:
+        """The path probability of every node."""
+        found: list[float] = []
+        for parent, rank, depth in self.nodes:
+            found.append((found[parent] if parent >= 0 else 1.0) * self.rate(depth, rank))
+        return tuple(found)
+
+    @property
+    def tokens(self) -> tuple[float, ...]:
+        """Expected tokens per round, bonus included, when the tree is cut at depth 0, 1, ... 16."""
+        shares = self.probabilities
+        return tuple(1 + sum(p for p, node in zip(shares, self.nodes, strict=True) if node[2] <= depth) for depth in range(POSITIONS + 1))
+
+    @property
+    def rows(self) -> tuple[float, ...]:
+        """Nodes when the tree is cut at depth 0, 1, ... 16."""
+        return tuple(float(sum(node[2] <= depth for node in self.nodes)) for depth in range(POSITIONS + 1))
 
 
 @dataclass(frozen=True)
@@ -68,14 +118,17 @@ class Curve:
 
 @dataclass(frozen=True)
 class Vectors:
-    """All profiles and curves that the formulas of a run may name."""
+    """All profiles, curves and trees that the formulas of a run may name."""
 
     profiles: Mapping[str, Profile] = field(default_factory=dict)
     curves: Mapping[str, Curve] = field(default_factory=dict)
+    trees: Mapping[str, Tree] = field(default_factory=dict)
 
-    def flat_lengths(self) -> Sequence[float]:
-        """Expected lengths of all profiles in one series; profile i starts at i * (POSITIONS + 1)."""
-        return [length for profile in self.profiles.values() for length in profile.lengths]
+    def by_depth(self, function: str) -> Mapping[str, Sequence[float]]:
+        """What ``at``, ``tree_tokens`` or ``tree_rows`` read: per name 17 values, for 0 to 16 drafts or depths."""
+        if function == "at":
+            return {name: profile.lengths for name, profile in self.profiles.items()}
+        return {name: tree.tokens if function == "tree_tokens" else tree.rows for name, tree in self.trees.items()}
 
     def curve(self, name: str) -> Curve:
         """The curve of this name; :class:`FormulaError` when there is none."""
@@ -88,3 +141,9 @@ class Vectors:
         if name not in self.profiles:
             raise FormulaError(f"there is no acceptance profile '{name}'", nearest(name, self.profiles) or "profiles: defines them")
         return self.profiles[name]
+
+    def tree(self, name: str) -> Tree:
+        """The draft tree of this name; :class:`FormulaError` when there is none."""
+        if name not in self.trees:
+            raise FormulaError(f"there is no tree '{name}'", nearest(name, self.trees) or "trees: defines them")
+        return self.trees[name]

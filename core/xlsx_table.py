@@ -349,19 +349,22 @@ class _Reader:
             if cell is None or not str(cell.value).strip():
                 continue
             name = cell.value.strip() if isinstance(cell.value, str) else plain(cell.value)
+            old = base.vectors.profiles.get(name)
+            given = old.given if old else "marginal"
+            mark, parameter = {"marginal": ("p", RATE), "conditional": ("a", RATE), "lengths": ("E", ANY)}[given]
             rates: list[float] = []
             for k in range(1, POSITIONS + 1):
-                rate = row.cells.get(header.columns.get(f"p{k}", 0))
+                rate = row.cells.get(header.columns.get(f"{mark}{k}", 0))
                 if rate is None or rate.formula is not None:
                     break
-                value = self.cell_value(header.place(f"p{k}", row.number), rate, RATE)
+                value = self.cell_value(header.place(f"{mark}{k}", row.number), rate, parameter)
                 if isinstance(value, float):
                     rates.append(value)
-            old = base.vectors.profiles.get(name)
-            if rates and (old is None or list(old.rates) != rates):
-                place = header.place("p1", row.number)
+            if rates and (old is None or list(old.values or old.rates) != rates):
+                place = header.place(f"{mark}1", row.number)
                 said = {key: row.cells.get(header.columns.get(key, 0)) for key in ("doc", "source")}
-                self.series(root, "profiles", name, "rates", Node([Node(rate, 0, 0, path=place) for rate in rates], 0, 0, path=place), said)
+                key = "rates" if given == "marginal" else given
+                self.series(root, "profiles", name, key, Node([Node(rate, 0, 0, path=place) for rate in rates], 0, 0, path=place), said)
 
     def series(self, root: Node, section: str, name: str, key: str, values: Node, said: dict[str, Cell | None]) -> None:
         """Put a profile or a curve into the tree, with what the sheet says beside its numbers."""
@@ -370,7 +373,7 @@ class _Reader:
         plain = known is not None and not isinstance(known.value, dict)  # the table had no notes beside it
         parts = {note: Node(cell.value, 0, 0, path=values.path) for note, cell in said.items()
                  if cell is not None and isinstance(cell.value, str) and cell.value and not plain}  # fmt: skip
-        if parts:
+        if parts or key not in ("rates", "points"):
             parts = {key: values, **parts}
             values = Node(parts, 0, 0, keys=dict.fromkeys(parts, values), path=values.path)
         self.set(root, (section, name), values)

@@ -6,7 +6,7 @@ from scenario import Column, Method, Parameter, hookimpl
 @hookimpl
 def scenario_methods():
     yield Method(
-        name="lookahead",
+        name="my-lookahead",
         title="Lookahead decoding",
         doc="The target fills a window of guesses in the same pass and keeps the n-grams that hold.",
         source="arXiv:2402.02057; the chance of a hit is an assumption to be measured.",

@@ -93,8 +93,8 @@ def limits(scalar: Scalar) -> str:
     p = scalar.parameter
     if p.kind == "choice" and p.choices:
         return "one of the list"
-    if p.kind in ("model", "profile", "choice"):
-        return {"model": "a model", "profile": "a profile"}.get(p.kind, "a name")
+    if p.kind in ("model", "profile", "tree", "choice"):
+        return {"model": "a model", "profile": "a profile", "tree": "a tree"}.get(p.kind, "a name")
     if p.kind == "flag":
         return "0 or 1"
     low = f"> {p.above:g}" if p.above is not None else f"≥ {p.low:g}" if p.low is not None else ""
@@ -125,6 +125,9 @@ def validation_for(book: Book, kind: str, name: str, parameter: Any) -> DataVali
         last = FIRST + max(len(book.vectors.profiles), 1) - 1
         return DataValidation(type="list", formula1=f"Profiles!$A${FIRST}:$A${last}", allow_blank=True, showErrorMessage=True,
                               errorTitle="Not known", error="Choose a profile from the sheet Profiles.")  # fmt: skip
+    if kind == "tree" and book.vectors.trees:
+        return DataValidation(type="list", formula1=f"Trees!$A${FIRST}:$A${FIRST + len(book.vectors.trees) - 1}", allow_blank=True,
+                              showErrorMessage=True, errorTitle="Not known", error="Choose a tree from the sheet Trees.")  # fmt: skip
     if kind not in ("number", "integer", "flag") or parameter is None:
         return None
     low = 0 if kind == "flag" else parameter.above if parameter.above is not None else parameter.low
@@ -181,35 +184,53 @@ def paint_overrides(sheet: Sheet, first: int, last: int, last_row: int) -> None:
     sheet.sheet.conditional_formatting.add(f"{start}{FIRST}:{end}{last_row}", rule)
 
 
+STARTS = {"p": 2, "E": 2 + POSITIONS, "a": 3 + 2 * POSITIONS}
+"""The columns at which marginal rates, lengths (from 0 drafts) and conditional rates begin on the sheet Profiles."""
+
+
+def _profile_cell(kind: str, k: int, row: int, dialect: str, given: int) -> str:
+    """The formula of a marginal rate, length or conditional rate at position ``k`` of a profile with ``given`` positions."""
+
+    def at(what: str, position: int) -> str:
+        return f"{get_column_letter(STARTS[what] + position - (what != 'E'))}{row}"
+
+    if kind == "E":
+        return f"{at('E', k - 1)}+{at('p', k)}"
+    if kind == "a" and k > given:
+        return at("a", k - 1) if k > 1 else at("p", 1)
+    if kind == "a":
+        return f"IF({at('p', k - 1)}>0,{at('p', k)}/{at('p', k - 1)},0)" if k > 1 else at("p", 1)
+    if dialect == "lengths" and k <= given:
+        return f"{at('E', k)}-{at('E', k - 1)}"
+    return f"{at('p', k - 1)}*{at('a', k)}" if k > 1 else at("a", 1)
+
+
 def profiles(layout: Layout, workbook: Workbook) -> Sheet:
-    """Acceptance profiles: marginal rates, and the expected tokens per round that follow, live."""
+    """Acceptance profiles in every dialect: what was given is blue, the others follow, live."""
     sheet = Sheet(workbook.create_sheet("Profiles"))
-    names = ["profile", *(f"p{k}" for k in range(1, POSITIONS + 1)), *(f"E{n}" for n in range(POSITIONS + 1)), "doc", "source"]
-    heads(sheet, "Acceptance profiles", "Marginal acceptance rate per draft position (blue as given; black: the last conditional rate goes on), "
-          "and expected tokens per round with n drafts, bonus included.", names)  # fmt: skip
+    steps = range(1, POSITIONS + 1)
+    names = ["profile", *(f"p{k}" for k in steps), *(f"E{n}" for n in range(POSITIONS + 1)), *(f"a{k}" for k in steps), "given", "doc", "source"]
+    heads(sheet, "Acceptance profiles", "By draft position: p the marginal rate, a the conditional rate (given that those before were accepted); "
+          "E the tokens per round with n drafts, bonus included. Blue as given; past its end the last conditional rate goes on.", names)  # fmt: skip
     found = list(layout.book.vectors.profiles.values())
     for row, profile in enumerate(found, FIRST):
         sheet.put(row, 1, profile.name, "scn.label")
-        given = len(profile.rates)
-        for position, rate in enumerate(profile.continued, 1):
-            if position <= given:
-                sheet.put(row, 1 + position, rate, "scn.input", "0.0000")
-                continue
-            last, before = get_column_letter(1 + given), get_column_letter(given) if given > 1 else ""
-            step = f"IF(${before}{row}>0,${last}{row}/${before}{row},0)" if before else f"${last}{row}"
-            sheet.formula(row, 1 + position, f"{get_column_letter(position)}{row}*{step}", rate, "scn.calc", "0.0000")
-        for n, length in enumerate(profile.lengths):
-            column = 2 + POSITIONS + n
-            if n == 0:
-                sheet.put(row, column, 1, "scn.calc", "0.0000")
-            else:
-                text = f"{get_column_letter(column - 1)}{row}+{get_column_letter(1 + n)}{row}"
-                sheet.formula(row, column, text, length, "scn.calc", "0.0000")
+        typed = {"marginal": "p", "conditional": "a", "lengths": "E"}[profile.given]
+        values, given = profile.values or profile.rates, len(profile.rates)
+        sheet.put(row, STARTS["E"], 1, "scn.calc", "0.0000")
+        for k in steps:
+            for kind, shows in (("p", profile.continued[k - 1]), ("E", profile.lengths[k]), ("a", profile.conditional[k - 1])):
+                column = STARTS[kind] + (k if kind == "E" else k - 1)
+                if k <= given and kind == typed:
+                    sheet.put(row, column, values[k - 1], "scn.input", "0.0000")
+                else:
+                    sheet.formula(row, column, _profile_cell(kind, k, row, profile.given, given), shows, "scn.calc", "0.0000")
+        sheet.put(row, len(names) - 2, profile.given, "scn.meta")
         sheet.put(row, len(names) - 1, profile.doc, "scn.meta")
         sheet.put(row, len(names), profile.source, "scn.meta")
     if found:
         add_table(sheet, "T_profiles", names, FIRST + len(found) - 1)
-    widths(sheet, [28, *[8.0] * (2 * POSITIONS + 1), 40, 50])
+    widths(sheet, [28, *[8.0] * (3 * POSITIONS + 1), 12, 40, 50])
     _style.page(sheet.sheet, rows=f"{FIRST - 1}:{FIRST - 1}", columns="A:A")
     return sheet
 
@@ -243,6 +264,10 @@ def all_assumptions(result: Result, layout: Layout, workbook: Workbook) -> list[
     sheets = [assumptions(book, workbook)]
     sheets += [entity(layout, workbook, table, result.entities[name]) for name, table in book.tables.items()]
     sheets.append(profiles(layout, workbook))
+    if book.vectors.trees:
+        from scenario.exporters._trees import trees
+
+        sheets.append(trees(layout, workbook))
     if book.vectors.curves:
         sheets.append(curves(layout, workbook))
     return sheets

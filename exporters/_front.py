@@ -50,6 +50,9 @@ def readme(result: Result, layout: Layout, workbook: Workbook) -> Sheet:
         "Methods": "Decoding methods and stacks.", "Formats": "Bits of each number format.", "Time models": "How a pass is timed.",
         "Hardware": "Constants of the estimate by GPU and engine, with their error and source.",
         "Profiles": "Acceptance by draft position.", "Curves": "Measured points.",
+        "Trees": "Draft trees node by node.", "By gamma": "What each number of draft tokens would give.",
+        "Sensitivity": "What each input's low and high value make of the price, with its chart.",
+        "By batch": "What drafting gains at each batch.",
         "Formulas": "Every column's formula as text: the single source of truth.",
         "Checks": "What could be wrong, checked live.", "Lists": "What the Summary's drop-downs offer.",
         "Source": "The table as text, for reading the workbook back.",
@@ -157,6 +160,12 @@ def formulas(layout: Layout, workbook: Workbook) -> Sheet:
                   "=" + column.formula.replace(ROW, str(FIRST)) if column.formula else "", _style.number_format(item) if item else "General",
                   (item.doc if item else column.doc), item.source if item else ""]  # fmt: skip
         row = _formula_row(sheet, row, values)
+    for title, beside in layout.helpers.items():
+        for column in beside.values():
+            helper = column.item
+            assert helper is not None
+            row = _formula_row(sheet, row, [title, column.name, "calc", helper.unit, helper.text, "=" + column.formula.replace(ROW, str(FIRST)),
+                                            _style.number_format(helper), helper.doc, helper.source])  # fmt: skip
     for name, table in layout.book.tables.items():
         for item in table.columns:
             values = [TITLES[name], item.name, "calc", item.unit, item.text,
@@ -215,6 +224,11 @@ def _checks(result: Result, layout: Layout) -> list[tuple[str, str, str]]:
         ("Scenarios: values typed over a formula", typed, "Painted red. Copy the formula from a neighbouring row to undo."),
         ("Scenarios: rows without an id", f"COUNTBLANK({layout.span('id')})", "Give every row an id."),
     ]  # fmt: skip
+    for title, beside in layout.helpers.items():
+        first, *_, last = beside.values()
+        area = f"'{title}'!${first.letter}${FIRST}:${last.letter}${layout.last}"
+        found.append((f"{title}: cells with an error", f"SUMPRODUCT(--ISERROR({area}))", "They follow from Scenarios: look there first."))
+        found.append((f"{title}: values typed over a formula", f"SUMPRODUCT(--NOT(_xlfn.ISFORMULA({area})))", "Copy the formula from a neighbouring row."))
     if result.full.height <= QUADRATIC:
         ids = layout.span("id")
         found.append(("Scenarios: ids that stand twice", f'SUMPRODUCT(({ids}<>"")*(COUNTIF({ids},{ids})>1))', "An id names one row."))

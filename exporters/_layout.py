@@ -7,7 +7,8 @@ LibreOffice and Google Sheets would fail on them.
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
+from functools import partial
 
 from openpyxl.utils import get_column_letter
 
@@ -54,6 +55,8 @@ class Layout:
     rows: int
     columns: dict[str, Column] = field(default_factory=dict)
     key: tuple[str, ...] = ()
+    helpers: dict[str, dict[str, Column]] = field(default_factory=dict)
+    """The columns of the sheets that stand beside Scenarios row for row, by sheet and name."""
 
     @property
     def last(self) -> int:
@@ -93,6 +96,12 @@ class Layout:
                 return f"Profiles!$A${FIRST}:$A${last}"
             first = 2 + POSITIONS  # after the name and the rates
             return f"Profiles!${get_column_letter(first)}${FIRST}:${get_column_letter(first + POSITIONS)}${last}"
+        if series == "trees":
+            last = FIRST + max(len(self.book.vectors.trees), 1) - 1
+            if part == "names":
+                return f"Trees!$A${FIRST}:$A${last}"
+            first = 4 if part == "tokens" else 4 + POSITIONS + 1  # tree, nodes, depth, then tokens, then rows
+            return f"Trees!${get_column_letter(first)}${FIRST}:${get_column_letter(first + POSITIONS)}${last}"
         start = FIRST
         for name, curve in self.book.vectors.curves.items():
             if name == series:
@@ -123,7 +132,7 @@ def lay_out(book: Book, rows: int, key: tuple[str, ...]) -> Layout:
     lookups = [item for item in fields if item.role == "lookup"]
     results = [book.fields[name] for name in (*RESULTS, *book.table.columns) if name in book.fields]
     done = {item.name for item in (*inputs, *applied, *lookups, *results)}
-    calcs = [item for item in fields if item.name not in done]
+    calcs = [item for item in fields if item.name not in done and not item.sheet]
     keys = list(dict.fromkeys((item.lookup.table, item.lookup.key) for item in lookups if item.lookup))
     given = {name for name in book.table.rows.columns if book.table.rows[name].null_count() < book.table.rows.height}
     # Inputs that no row gives stand behind the results, so that what is used and what comes of it meet the eye together.
@@ -141,9 +150,17 @@ def lay_out(book: Book, rows: int, key: tuple[str, ...]) -> Layout:
     plan += [(item.name, "CALC", item, "") for item in calcs]
     plan.append(("summary_key", "CALC", None, "What the Summary finds the row by."))
     letters = {name: get_column_letter(index) for index, (name, *_) in enumerate(plan, 1)}
+    elsewhere: dict[str, str] = {}
+    for helper in (item for item in fields if item.sheet):
+        beside = layout.helpers.setdefault(helper.sheet, {})
+        letters[helper.name], elsewhere[helper.name] = get_column_letter(len(beside) + 2), helper.sheet
+        beside[helper.name] = Column(helper.name, "CALC", letters[helper.name], "", helper)
 
-    def reference(name: str) -> str:
-        return name if name in book.scalars else f"${letters[name]}{ROW}"
+    def reference(name: str, here: str = "") -> str:
+        if name in book.scalars:
+            return name
+        there = elsewhere.get(name, "")
+        return (f"{sheet_ref(there or 'Scenarios')}!" if there != here else "") + f"${letters[name]}{ROW}"
 
     for name, band, item, doc in plan:
         formula = ""
@@ -168,6 +185,12 @@ def lay_out(book: Book, rows: int, key: tuple[str, ...]) -> Layout:
         elif item.node is not None:
             formula = compile_excel(item.node, reference, layout.vector_range, layout.empty)
         layout.columns[name] = Column(name, band, letters[name], formula, item, doc)
+    for sheet, beside in layout.helpers.items():
+        for name, column in beside.items():
+            assert column.item is not None
+            assert column.item.node is not None
+            text = compile_excel(column.item.node, partial(reference, here=sheet), layout.vector_range, layout.empty)
+            beside[name] = replace(column, formula=text)
     return layout
 
 

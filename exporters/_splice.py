@@ -41,26 +41,31 @@ class ColumnXml:
     kind: str
 
 
-def finish(
-    skeleton: BinaryIO, out: BinaryIO, shown: Mapping[str, Mapping[str, Any]], large: str, rows: Iterator[bytes],
-    dimension: str, ignored: str,
-) -> None:  # fmt: skip
+@dataclass(frozen=True)
+class Rows:
+    """The rows of a large sheet: their XML, the range that the sheet then has, and one in which numbers may stand as text."""
+
+    xml: Iterator[bytes]
+    dimension: str
+    ignored: str
+
+
+def finish(skeleton: BinaryIO, out: BinaryIO, shown: Mapping[str, Mapping[str, Any]], large: Mapping[str, Rows]) -> None:
     """Copy the workbook ``skeleton`` to ``out`` with values and rows put in.
 
-    ``shown`` maps a sheet's part name to what its formulas show by cell; ``rows`` is the XML of the rows of
-    the sheet part ``large``, whose range becomes ``dimension``; ``ignored`` is a range in which numbers may
-    stand as text without a warning mark.
+    ``shown`` maps a sheet's part name to what its formulas show by cell, ``large`` the part name of a large sheet
+    to its rows.
     """
     with zipfile.ZipFile(skeleton) as source, zipfile.ZipFile(out, "w", zipfile.ZIP_DEFLATED, compresslevel=LEVEL) as target:
         for info in source.infolist():
             name = info.filename
-            if name == large:
-                head, tail = _around(source.read(name).decode(), shown.get(name, {}), dimension, ignored)
+            if name in large:
+                head, tail = _around(source.read(name).decode(), shown.get(name, {}), large[name].dimension, large[name].ignored)
                 entry = zipfile.ZipInfo(name, info.date_time)
                 entry.compress_type = zipfile.ZIP_DEFLATED
                 with target.open(entry, "w", force_zip64=True) as part:
                     part.write(head.encode())
-                    for chunk in rows:
+                    for chunk in large[name].xml:
                         part.write(chunk)
                     part.write(tail.encode())
                 continue

@@ -9,7 +9,7 @@ from scenario import Exporter, Result, hookimpl
 
 MAX_ROWS = 1_048_576 - 5
 TITLES = ("README", "Summary", "Charts", "Scenarios", "Assumptions", "Models", "GPUs", "Methods", "Formats", "Hardware", "Time models", "Profiles",
-          "Curves", "Formulas", "Checks", "Chart data", "Lists", "Source")  # fmt: skip
+          "Trees", "Curves", "By gamma", "By batch", "Sensitivity", "Formulas", "Checks", "Chart data", "Lists", "Source")  # fmt: skip
 """The sheets that a workbook may have of its own; others are the analyst's."""
 
 
@@ -18,19 +18,33 @@ def write_xlsx(result: Result, stream: BinaryIO) -> None:
     import polars as pl
     from openpyxl import Workbook
 
-    from scenario.exporters import _assumptions, _charts, _extras, _front, _layout, _scenarios, _splice, _style, _summary
+    from scenario.exporters import (
+        _assumptions,
+        _charts,
+        _extras,
+        _front,
+        _helpers,
+        _layout,
+        _scenarios,
+        _sensitivity,
+        _splice,
+        _style,
+        _summary,
+    )
 
     workbook = Workbook()
     del workbook[workbook.active.title]
     _style.add_styles(workbook)
     layout = _layout.lay_out(result.book, result.full.height, _summary.key_columns(result))
     frame = _scenarios.shown_frame(result, layout)
-    sheets = [_summary.summary(result, layout, workbook, frame)]
+    sheets = [*_sensitivity.sensitivity(result, layout, workbook), _summary.summary(result, layout, workbook, frame)]
     sheets += _charts.charts(result, layout, workbook, frame)
     added = _extras.columns(result, layout, workbook)
     frame = frame.with_columns(pl.Series(name, cells, dtype=pl.String) for name, (_, cells) in added.items())
     scenarios, recipe = _scenarios.scenarios(result, layout, workbook, {name: letter for name, (letter, _) in added.items()})
     sheets += [scenarios, *_assumptions.all_assumptions(result, layout, workbook)]
+    beside = _helpers.helpers(result, layout, workbook)
+    sheets += [sheet for sheet, _, _ in beside]
     sheets += [_front.formulas(layout, workbook), _front.checks(result, layout, workbook)]
     for title in ("Chart data", "Lists"):
         workbook.move_sheet(title, len(workbook.sheetnames))
@@ -43,12 +57,12 @@ def write_xlsx(result: Result, stream: BinaryIO) -> None:
     skeleton = BytesIO()
     workbook.save(skeleton)
     parts = {sheet.sheet.title: f"xl/worksheets/sheet{workbook.sheetnames.index(sheet.sheet.title) + 1}.xml" for sheet in sheets}
-    last = recipe[-1].letter
-    chunks = _splice.row_chunks(frame, recipe, _layout.FIRST)
-    _splice.finish(
-        skeleton, stream, {parts[sheet.sheet.title]: sheet.shown for sheet in sheets}, parts["Scenarios"], chunks,
-        f"A1:{last}{layout.last}", f"A{_layout.FIRST}:A{layout.last}",
-    )  # fmt: skip
+    large = {parts["Scenarios"]: _splice.Rows(_splice.row_chunks(frame, recipe, _layout.FIRST), f"A1:{recipe[-1].letter}{layout.last}",
+                                              f"A{_layout.FIRST}:A{layout.last}")}  # fmt: skip
+    for sheet, columns, last in beside:
+        chunks = _splice.row_chunks(frame, columns, _layout.FIRST)
+        large[parts[sheet.sheet.title]] = _splice.Rows(chunks, f"A1:{last}{layout.last}", "")
+    _splice.finish(skeleton, stream, {parts[sheet.sheet.title]: sheet.shown for sheet in sheets}, large)
 
 
 @hookimpl

@@ -3,6 +3,19 @@
 from scenario import Column, Method, Parameter, Preset, hookimpl
 
 EAGLE = "Li et al. 2024, arXiv:2401.15077"
+# Name, rates by position (conditional: each given that those before were accepted), drafts, source.
+MEASURED = (
+    ("eagle-vicuna-7b", "conditional:0.79/0.74/0.72/0.73/0.67", 5,
+     "Li et al. 2024, arXiv:2401.15077, table 2, greedy, MT-bench, Vicuna 7B"),
+    ("eagle-vicuna-13b", "conditional:0.79/0.74/0.72/0.74/0.7", 5,
+     "Li et al. 2024, arXiv:2401.15077, table 2, greedy, MT-bench, Vicuna 13B"),
+    ("eagle-vicuna-33b", "conditional:0.74/0.69/0.67/0.67/0.66", 5,
+     "Li et al. 2024, arXiv:2401.15077, table 2, greedy, MT-bench, Vicuna 33B"),
+    ("eagle-llama2-chat-7b", "conditional:0.76/0.69/0.67/0.68/0.68", 5,
+     "Li et al. 2024, arXiv:2401.15077, table 2, greedy, MT-bench, LLaMA2-Chat 7B"),
+    ("eagle-llama2-chat-13b", "conditional:0.77/0.69/0.69/0.7/0.71", 5,
+     "Li et al. 2024, arXiv:2401.15077, table 2, greedy, MT-bench, LLaMA2-Chat 13B"),
+)  # fmt: skip
 
 
 @hookimpl
@@ -22,11 +35,15 @@ def scenario_methods():
                 None, 0, 10, "", "Time of one draft pass over that of one target step.",
                 "0.107 to 0.131 on 8B, 0.05 on 70B, https://specdecode-bench.github.io/ figure 4; derived from one layer, "
                 "the fusion matrix, the LM head and a launch unless typed",
-                derive="draft_pass_ms(block_active_params + 2 * hidden * hidden, embedding_params, 1) / baseline_ms"),
+                derive="draft_forward_ms(block_active_params + 2 * hidden * hidden, block_active_params + 2 * hidden * hidden,"
+                " embedding_params, 1, 16, gpus, cache_gb_of(kv_width)) / baseline_ms"),
+            "tree": Parameter(None, doc="Draft tree verified instead of a chain; gamma is its depth.", kind="tree", quiet=True),
         },
         columns={
-            "rows_per_sequence": Column("gamma + 1", "rows", "The drafts and the token before them."),
-            "tokens_per_round": Column("chain_tokens(acceptance, alpha, gamma)", "tokens", "A chain of drafts."),
+            "rows_per_sequence": Column("tree_rows(tree, gamma) + 1 if not is_blank(tree) else gamma + 1", "rows",
+                                        "The drafts and the token before them."),
+            "tokens_per_round": Column("tree_tokens(tree, gamma) if not is_blank(tree) else chain_tokens(acceptance, alpha, gamma)",
+                                       "tokens", "A chain of drafts, or a tree of them."),
             "draft_ms": Column("gamma * draft_cost * baseline_ms", "ms", "One pass of the head per token."),
             "draft_weight_gb": Column("(block_active_params + 2 * hidden * hidden) * 16 / 8e9", "GB",
                                       "One layer and the fusion matrix in BF16; the LM head is the target's."),
@@ -42,3 +59,5 @@ def scenario_presets():
         "EAGLE on LLaMA2-Chat 70B, MT-bench, greedy: conditional rates .75 .69 .65 .64 .64 as marginal ones.",
         f"{EAGLE}, table 2",
     )  # fmt: skip
+    for name, rates, drafts, source in MEASURED:
+        yield Preset(name, "eagle", {"acceptance": rates, "gamma": drafts}, "Measured rates by position.", source)

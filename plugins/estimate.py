@@ -42,10 +42,10 @@ def scenario_time_models() -> Iterator[TimeModel]:
         doc="Streamed weights and arithmetic meet in a rounded knee; KV cache, launches, sampling and all-reduces add up. "
         "Each at what engines reach on that GPU.",
         formula=f"(({WEIGHTS}) ** knee + ({COMPUTE}) ** knee) ** (1 / knee) + {CACHE} + {FIXED} + {all_reduces('rows')}",
-        draft="2 * body / (gpu_bandwidth_tb_s * gpus * hardware_weight_mbu * 1e9)"
-        " + 2 * batch * (body + head) / (gpu_bf16_tflops * gpus * hardware_gemm_mfu * 1e9)"
-        " + (layers_ * layer_launch_us + hardware_draft_pass_us) / 1000"
-        " + 2 * head / (gpu_bandwidth_tb_s * gpus * hardware_weight_mbu * 1e9)",
+        draft="(read * bits_ / 8e9 + cache_gb) / (gpu_bandwidth_tb_s * gpus_ * hardware_weight_mbu)"
+        " + 2 * batch * (active + head) / (gpu_bf16_tflops * gpus_ * hardware_gemm_mfu * 1e9)"
+        " + head * bits_ / 8e9 / (gpu_bandwidth_tb_s * gpus_ * hardware_weight_mbu)"
+        " + (layers_ * layer_launch_us + min(layers_, 1) * hardware_draft_pass_us) / 1000",
         parameters={
             "knee": Parameter(
                 2, 1, 16, "", "How sharp the knee between reading weights and computing is: 1 adds both, 16 takes the larger.",

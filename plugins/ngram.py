@@ -1,8 +1,15 @@
 """N-gram (prompt lookup) decoding: the continuation of an earlier match in the text is the draft."""
 
-from scenario import Column, Method, Parameter, hookimpl
+from scenario import Column, Method, Parameter, Preset, hookimpl
 
 BENCH = "https://specdecode-bench.github.io/"
+# Name, share of rounds with a match, conditional rates over all rounds (the first is divided by that share), task.
+MEASURED = (
+    ("ngram-llama-3.1-8b-gsm8k", 0.2, (0.075, 0.562, 0.597, 0.636, 0.71, 0.697, 0.715), "GSM8K"),
+    ("ngram-llama-3.1-8b-cnn-dm", 0.4, (0.113, 0.719, 0.755, 0.782, 0.798, 0.81, 0.822), "CNN/DM"),
+    ("ngram-llama-3.1-8b-sharegpt", 0.2, (0.118, 0.764, 0.791, 0.853, 0.87, 0.882, 0.896), "ShareGPT"),
+    ("ngram-llama-3.1-8b-instructcoder", 0.8, (0.266, 0.878, 0.924, 0.942, 0.939, 0.963, 0.925), "InstructCoder"),
+)  # fmt: skip
 
 
 @hookimpl
@@ -28,3 +35,11 @@ def scenario_methods():
             "lookahead_tokens": Column("gamma", "tokens", "Slots are held for a hit."),
         },
     )  # fmt: skip
+
+
+@hookimpl
+def scenario_presets():
+    for name, hits, (first, *rates), task in MEASURED:
+        text = "conditional:" + "/".join(f"{rate:.12g}" for rate in (first / hits, *rates))
+        yield Preset(name, "ngram", {"hit_rate": hits, "acceptance": text, "gamma": 7}, "Conditional rates by position, given a match.",
+                     f"{BENCH}, traces with 7 drafts, {task}; matches: its simulator")  # fmt: skip

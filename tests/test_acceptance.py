@@ -1,122 +1,149 @@
-"""Engine logs: every format, mixed, gzipped and piped; what is ambiguous is refused. The numbers follow from those in the logs."""
+"""Acceptance in every dialect, against the cited data and against sums by hand."""
 
 from __future__ import annotations
 
-import gzip
+import csv
+import itertools
 from pathlib import Path
+from typing import Any
 
 import pytest
-from click.testing import CliRunner
 
 import scenario
-from scenario import TableError, acceptance
-from scenario.cli import main
+from scenario import ScenarioError
+from scenario.host import load
 
-LOGS = Path(__file__).parent / "data" / "logs"
-
-
-def read(*names: str) -> acceptance.Report:
-    return acceptance.read([str(LOGS / name) for name in names])
-
-
-def test_vllm_lines_by_batch():
-    report = read("vllm.log")
-    source = report.sources["vLLM log lines"]
-    assert source.total.length == pytest.approx(2.5)  # the bonus token included
-    assert source.total.rates == pytest.approx([0.85, 0.65])
-    assert {batch: tally.rounds for batch, tally in source.batches.items()} == pytest.approx({4: 100, 16: 300})  # 150 accepted at 1.5 a round
-    assert report.parameters("eagle") == {"gamma": 2, "acceptance": [0.85, 0.65]}
+HOST = load(third_party=False)
+with (Path(__file__).parent / "data" / "acceptance_per_position.csv").open(encoding="utf-8") as stream:
+    MEASURED = list(csv.DictReader(stream))
+TRACES = [line for line in MEASURED if line["kind"] == "conditional" and line["values"]]
+FALLING = [line for line in MEASURED if line["kind"].startswith("marginal")]
 
 
-def test_vllm_v0_counts_emitted_tokens_and_refuses_the_rate():
-    report = read("vllm-v0.log")
-    assert report.sources["vLLM V0 log lines"].total.length == pytest.approx(10560 / (13200 / 3))  # counters only grow: the last line
-    assert report.draft_cost == pytest.approx(4.5 / 32)
-    assert "vLLM V0 draft acceptance rate" in report.refused
-    found = report.parameters("small-model")
-    assert found["gamma"] == 3
-    alpha = found["alpha"]
-    assert 1 + alpha + alpha**2 + alpha**3 == pytest.approx(2.4, abs=1e-3)
+def row(method: Any = "eagle", **inputs: Any) -> dict[str, Any]:
+    return {"model": "llama-3-8b", "gpu": "h100-sxm", "batch": 1, "context": 0, "method": method, **inputs}
 
 
-def test_sglang_drops_the_first_line_and_never_reads_accept_rate():
-    report = read("sglang.log")
-    source = report.sources["SGLang decode lines"]
-    assert {batch: tally.length for batch, tally in source.batches.items()} == pytest.approx({1: 2.2, 32: 3.8})
-    assert "SGLang accept rate" in report.refused
-    with pytest.raises(TableError, match="--gamma"):
-        report.parameters("eagle")
+def one(method: str = "eagle", table: dict[str, Any] | None = None, **inputs: Any) -> dict[str, Any]:
+    made = {"version": 1, "rows": [row(method, **inputs)], **(table or {})}
+    return scenario.run(made, host=HOST).frame.row(0, named=True)
 
 
-def test_llama_cpp_needs_the_summary():
-    report = read("llamacpp.log")
-    total = report.sources["llama.cpp speculative summary"].total
-    assert total.length == pytest.approx(69 / (69 - 44))
-    assert total.gamma == pytest.approx(120 / (69 - 44))
-    assert "llama.cpp draft acceptance rate" in report.refused
+def rates(line: dict[str, str]) -> list[float]:
+    return [float(rate) for rate in line["values"].split("/")]
 
 
-def test_tensorrt_skips_other_attention_ranks():
-    total = read("trtllm.jsonl").sources["TensorRT-LLM iteration statistics"].total
-    assert (total.length, total.gamma) == pytest.approx(((7 + 5 + 8) / 8, 3))
+@pytest.mark.parametrize("line", TRACES, ids=lambda line: f"{line['method']}-{line['dataset']}-{line['k']}")
+def test_conditional_rates_give_the_measured_length(line: dict[str, str]) -> None:
+    """Conditional rates per position of the cited traces give the acceptance length that the same traces report."""
+    found = one(acceptance={"conditional": rates(line)}, gamma=int(line["k"]))
+    assert found["tokens_per_round"] == pytest.approx(float(line["E_or_AL"]), abs=0.003)
+    assert found["acceptance_source"] == "profile"
 
 
-def test_prometheus_gives_positions_and_hit_rate():
-    report = read("prometheus.txt")
-    total = report.sources["vLLM Prometheus counters"].total
-    assert (total.accepted, total.rounds) == (1500, 1000)  # the series per position are not added to it
-    assert total.rates == [0.85, 0.65]
-    assert report.hit_rate == pytest.approx(1000 / (4000 - 1500))
-    assert report.parameters("ngram")["hit_rate"] == 0.4
+@pytest.mark.parametrize("line", FALLING, ids=lambda line: line["source"])
+def test_marginal_rates_add_up(line: dict[str, str]) -> None:
+    """Marginal rates, as vLLM prints them, add up to the accepted tokens; the share is theirs by position."""
+    own = rates(line)
+    found = one(acceptance=own, gamma=len(own))
+    assert found["accepted_per_round"] == pytest.approx(sum(own), rel=1e-12)
+    assert found["accepted_of_drafted"] == pytest.approx(sum(own) / len(own), rel=1e-12)
 
 
-def test_a_restarted_server_counts_on(tmp_path):
-    lines = [f'vllm:spec_decode_num_{name}_total{{engine="0"}} {value}\n' for values in ((10, 15), (30, 45), (5, 10))
-             for name, value in zip(("drafts", "accepted_tokens"), values, strict=True)]  # fmt: skip
-    (tmp_path / "m").write_text("".join(lines))
-    total = acceptance.read([str(tmp_path / "m")]).sources["vLLM Prometheus counters"].total
-    assert (total.rounds, total.accepted) == (35, 55)
+def test_every_dialect_of_one_measurement_means_the_same() -> None:
+    """Alpha 0.7 with 4 drafts, told as rates, lengths and shares, gives 2.7731 tokens a round each time."""
+    powers = [0.7**k for k in range(1, 5)]
+    lengths = [1 + total for total in itertools.accumulate(powers)]
+    told: list[dict[str, Any]] = [
+        {"alpha": 0.7}, {"acceptance": powers}, {"acceptance": {"marginal": powers}}, {"acceptance": {"conditional": [0.7] * 4}},
+        {"acceptance": {"lengths": lengths}}, {"acceptance_length": lengths[-1]}, {"accepted_length": lengths[-1] - 1},
+        {"accepted_share": (lengths[-1] - 1) / 4}, {"acceptance_length": lengths[1], "measured_gamma": 2},
+    ]  # fmt: skip
+    for dialect in told:
+        found = one(table={"show": "acceptance"}, gamma=4, **dialect)
+        assert found["tokens_per_round"] == pytest.approx(2.7731, abs=1e-9), dialect
+        assert found["alpha_equivalent"] == pytest.approx(0.7, abs=1e-9), dialect
+        assert found["accepted_of_drafted"] == pytest.approx((lengths[-1] - 1) / 4, abs=1e-9), dialect
 
 
-def test_a_histogram_is_exact():
-    total = read("histogram.log").sources["vLLM request histograms"].total
-    assert total.length == pytest.approx(1 + (1 * 1 + 3 * 3) / 43)
-    assert total.rates == pytest.approx([4 / 43, 3 / 43, 3 / 43])
+@pytest.mark.parametrize("gamma", [1, 2, 3, 5, 8, 16])
+def test_alpha_is_found_from_any_length(gamma: int) -> None:
+    """The alpha that gives a measured length is found to 1e-9 from nothing accepted to nearly all."""
+    alphas = [0.0, 0.05, 0.3, 0.5, 0.77, 0.9, 0.97, 0.99, 0.999]
+    lengths = [sum(alpha**k for k in range(gamma + 1)) for alpha in alphas]
+    made = {"version": 1, "rows": [row(gamma=gamma, acceptance_length=lengths)]}
+    assert scenario.run(made, host=HOST).frame["alpha"].to_list() == pytest.approx(alphas, abs=1e-9)
 
 
-def test_the_same_rounds_are_not_counted_twice():
-    report = read("vllm.log", "histogram.log")
-    assert report.best
-    assert report.best.name == "vLLM request histograms"
-    assert any("same rounds" in note for note in report.notes)
+def test_ends_of_a_measured_length() -> None:
+    """All accepted is alpha 1; more than gamma + 1 tokens cannot be, and gives no number."""
+    assert one(acceptance_length=4, gamma=3)["alpha"] == 1
+    assert one(acceptance_length=4.2, gamma=3)["tokens_per_round"] is None
 
 
-def test_mixed_and_gzipped(tmp_path):
-    whole = b"".join((LOGS / name).read_bytes() for name in ("vllm.log", "sglang.log", "trtllm.jsonl", "llamacpp.log"))
-    path = tmp_path / "mixed.gz"
-    path.write_bytes(gzip.compress(whole))
-    report = acceptance.read([str(path)])
-    assert len([s for s in report.sources.values() if s.total.rounds]) == 4
-    assert any("--source" in note for note in report.notes)
+@pytest.mark.parametrize(
+    ("parameters", "inputs", "tokens"),
+    [({"acceptance": [0.9, 0.8]}, {"alpha": 0.5}, 1.75), ({"alpha": 0.5}, {"acceptance": [0.9, 0.8]}, 2.7),
+     ({"acceptance_length": 1.6}, {"alpha": 0.5}, 1.75), ({"acceptance": [0.9, 0.8]}, {"acceptance_length": 1.6}, 1.6),
+     ({"acceptance": [0.9, 0.8]}, {}, 2.7), ({"accepted_share": 0.4}, {}, 1.8)],
+)  # fmt: skip
+def test_what_a_row_says_comes_first(parameters: dict[str, Any], inputs: dict[str, Any], tokens: float) -> None:
+    """A row's own dialect takes the place of another one that is set for all rows."""
+    found = one(table={"parameters": {"eagle": {**parameters, "gamma": 2}}}, **inputs)
+    assert found["tokens_per_round"] == pytest.approx(tokens, abs=1e-9)
 
 
-def test_long_lines_and_binary_rubbish_pass_by(tmp_path):
-    path = tmp_path / "log"
-    path.write_bytes(b"\x00\xff" * (3 << 20) + b"\n" + (LOGS / "vllm.log").read_bytes())
-    assert acceptance.read([str(path)]).sources["vLLM log lines"].total.rounds == pytest.approx(400)
+def test_presets_give_way_to_the_table() -> None:
+    """An alpha typed in the table takes the place of a preset's profile."""
+    preset = {"preset": "eagle-vicuna-7b"}
+    assert one(table=preset)["tokens_per_round"] == pytest.approx(1 + sum(itertools.accumulate([0.79, 0.74, 0.72, 0.73, 0.67], lambda a, b: a * b)))
+    typed = one(table={**preset, "parameters": {"eagle": {"alpha": 0.5, "gamma": 1}}})
+    assert (typed["tokens_per_round"], typed["acceptance_source"]) == (1.5, "constant alpha")
 
 
-def test_the_written_block_runs(tmp_path):
-    out = tmp_path / "parameters.yaml"
-    done = CliRunner().invoke(main, ["acceptance", str(LOGS / "vllm.log"), "-o", str(out)])
-    assert done.exit_code == 0, done.output
-    head = "version: 1\nrows: [{model: llama-3.1-8b, gpu: h100-sxm, batch: 1, context: 0, method: eagle}]\n"
-    (tmp_path / "t.yaml").write_text(head + out.read_text())
-    assert scenario.run(tmp_path / "t.yaml").frame["tokens_per_round"][0] == pytest.approx(2.5)
+def test_constant_alpha_is_flagged() -> None:
+    """Each row says what its acceptance rests on; constant alpha is named as such, and a default as a default."""
+    said = [one()["acceptance_source"], one(alpha=0.7)["acceptance_source"], one(acceptance=[0.5])["acceptance_source"],
+            one(accepted_share=0.5)["acceptance_source"]]  # fmt: skip
+    assert said == ["constant alpha (default)", "constant alpha", "profile", "measured length"]
+    both = scenario.run({"version": 1, "rows": [row(["vanilla", "eagle"], alpha=0.7)]}, host=HOST).frame
+    assert both["acceptance_source"].to_list() == [None, "constant alpha"]
 
 
-def test_a_log_without_drafts_says_so(tmp_path):
-    (tmp_path / "log").write_text("INFO nothing here\n")
-    done = CliRunner().invoke(main, ["acceptance", str(tmp_path / "log")])
-    assert done.exit_code == 2
-    assert "nothing about accepted drafts" in done.output
+def test_agreeing_dialects_may_stand_together() -> None:
+    """Two dialects in one place that mean the same to the digits printed are no error."""
+    assert one(alpha=0.7, acceptance_length=2.77, gamma=4)["tokens_per_round"] == pytest.approx(2.77, rel=0.01)
+    with pytest.raises(ScenarioError, match=r"contradict each other: alpha means 2\.77, acceptance_length means 3 tokens a round at gamma 4"):
+        one(alpha=0.7, acceptance_length=3, gamma=4)
+
+
+def test_every_preset_is_what_the_data_say() -> None:
+    """Each preset with rates has the length that its rates give by hand, and names a source."""
+    for preset in HOST.presets.values():
+        assert preset.source, preset.name
+        text = preset.values.get("acceptance")
+        if text is None:
+            continue
+        given, _, numbers = str(text).rpartition(":")
+        own = [float(rate) for rate in numbers.split("/")]
+        shares = list(itertools.accumulate(own, lambda a, b: a * b)) if given else own
+        found = one(preset.method, {"preset": preset.name}, gpus=8)
+        hits = preset.values.get("hit_rate", 1)
+        assert found["tokens_per_round"] == pytest.approx(1 + hits * sum(shares[: int(preset.values["gamma"])]), rel=1e-9), preset.name
+
+
+@pytest.mark.parametrize("task", ["gsm8k", "cnn-dm", "sharegpt", "instructcoder"])
+def test_ngram_presets_give_the_measured_length(task: str) -> None:
+    """With its share of matches apart, the n-gram trace still gives the length that was measured."""
+    names = {"gsm8k": "GSM8K", "cnn-dm": "CNN/DM", "sharegpt": "ShareGPT", "instructcoder": "InstructCoder"}
+    line = next(line for line in TRACES if line["method"] == "n-gram" and line["dataset"] == names[task])
+    found = one("ngram", {"preset": f"ngram-llama-3.1-8b-{task}"})
+    assert found["tokens_per_round"] == pytest.approx(float(line["E_or_AL"]), abs=0.003)
+
+
+def test_a_plain_table_is_no_wider() -> None:
+    """What a table does not mention takes no column and no assumption: dialects, trees, answers, helper columns."""
+    book, _ = scenario.check({"version": 1, "rows": [row(gamma=3)]}, host=HOST)
+    for name in ("acceptance_length", "accepted_share", "measured_alpha", "auto_gamma", "tree", "best_gamma", "tpot_ms_g0", "break_even_batch"):
+        assert name not in book.fields
+        assert f"eagle_{name}" not in book.scalars

@@ -58,7 +58,7 @@ def shell(command: str, **env: str) -> subprocess.CompletedProcess[str]:
     ("run t.yaml --max-rows 3", 2, "makes 6 rows"),
     ("run t.yaml --max-rows 0", 2, "--max-rows"),
     ("run t.yaml -p nowhere.py", 2, "there is no such file"),
-    ("run t.yaml -p no:egle", 2, "did you mean 'eagle'?"),
+    ("run t.yaml -p no:egle", 2, "did you mean 'eagle'"),
     ("list nothing", 2, "is not one of"), ("rum t.yaml", 2, "No such command"), ("run", 2, "Missing argument"),
     ("init t.yaml", 2, "t.yaml is there already"), ("init nowhere/t.yaml", 1, "does not exist"),
 ])  # fmt: skip

@@ -140,6 +140,8 @@ CARDS = {
 BITS = {"bf16": 16, "fp8": 8}
 LAUNCH = 50e-6
 """Seconds to launch one layer of a draft."""
+BESIDES = 250e-6
+"""Seconds of every pass of a draft that its layers do not explain."""
 
 
 def table(**sections: Any) -> dict[str, Any]:
@@ -199,9 +201,14 @@ def expected(row: dict[str, Any], given: dict[str, dict[str, Any]]) -> dict[str,
 
     baseline = seconds(batch, shape.read(batch) * stored / 8)
 
-    def draft_pass(body: float, head: float, layers: int) -> float:
-        """One pass of a 16-bit draft: bytes, arithmetic or launches of its layers, then its LM head's bytes."""
-        return max(2 * body / bandwidth, 2 * batch * (body + head) / flops, layers * LAUNCH) + 2 * head / bandwidth
+    def draft_pass(read: float, works: float, head: float, layers: int, cached: float = 0, bits: float = 16) -> float:
+        """One pass of a draft: bytes, arithmetic or launches of its layers, its LM head's bytes, and the rest.
+
+        ``read`` parameters are read, ``works`` work on a token, ``cached`` values per token are in its cache.
+        """
+        cache = batch * context * cached * kv_bits / 8
+        layers_time = max((read * bits / 8 + cache) / bandwidth, 2 * batch * (works + head) / flops, layers * LAUNCH)
+        return layers_time + head * bits / 8 / bandwidth + (BESIDES if layers else 0)
 
     # What the method verifies, gains, drafts for, and holds
     verify, tokens, drafting_time, draft_bytes, draft_kv, slots = 1.0, 1.0, 0.0, 0.0, 0.0, 0.0
@@ -214,19 +221,24 @@ def expected(row: dict[str, Any], given: dict[str, dict[str, Any]]) -> dict[str,
     elif drafting == "medusa":
         verify, slots, tokens = own["nodes"] + 1, own["nodes"], chain(own)
         body, heads = gamma * shape.hidden**2, gamma * shape.vocabulary
-        drafting_time, draft_bytes = draft_pass(body, heads, 0), 2 * (body + heads)
+        drafting_time, draft_bytes = draft_pass(body, body, heads, 0), 2 * (body + heads)
     elif drafting:
         verify, slots, tokens = gamma + 1, gamma, chain(own)
         if drafting == "small-model":
             draft = SHAPES.get(own.get("draft"))
             if draft:
                 draft_bytes, draft_kv = 2 * draft.params, draft.layers * draft.kv_values * kv_bits / 8
-                one = draft_pass(draft.params - draft.tables, draft.vocabulary, draft.layers)
+                body = draft.params - draft.tables
+                one = draft_pass(body, body, draft.vocabulary, draft.layers, draft.layers * draft.kv_values)
         else:
-            one, draft_kv = draft_pass(head_body, shape.vocabulary, 1), shape.kv_values * kv_bits / 8
+            one, draft_kv = draft_pass(head_body, head_body, shape.vocabulary, 1, shape.kv_values), shape.kv_values * kv_bits / 8
             draft_bytes = 2 * head_body
-            if drafting == "mtp":  # a block like the model's, every expert of it, stored like the model
-                draft_bytes = ((shape.params - shape.tables) / shape.layers + 2 * shape.hidden**2) * stored / 8
+            if drafting == "mtp":  # a block like the model's last, stored like the model; a pass reads the experts that the batch touches
+                block = shape.attention + 2 * shape.hidden + (2 * shape.head_dim if shape.qk_norm else 0) + 2 * shape.hidden**2
+                block += shape.hidden * shape.experts + shape.shared * shape.expert if shape.experts else 3 * shape.hidden * shape.ffn
+                one = draft_pass(block + shape.touched(batch) * shape.expert, block + shape.top * shape.expert, shape.vocabulary, 1,
+                                 shape.kv_values, stored)  # fmt: skip
+                draft_bytes = (block + shape.experts * shape.expert) * stored / 8
         drafting_time = gamma * (own["draft_cost"] * baseline if "draft_cost" in own else one)
 
     rows = batch * verify
@@ -299,6 +311,8 @@ SETTINGS: dict[str, tuple[dict[str, Any], dict[str, dict[str, Any]]]] = {
 
 
 def agree(name: str, found: Any, wanted: Any, scale: float = 0) -> bool:
+    if name == "max_batch" and wanted is not None and wanted > 1e6:  # where a whole number falls on the edge, rounding decides
+        return abs(found - wanted) <= 1
     if wanted is None or isinstance(wanted, str | bool):
         return bool(found == wanted) and type(found) is type(wanted)
     return found is not None and math.isclose(found, wanted, rel_tol=EXACT, abs_tol=EXACT * scale)

@@ -93,14 +93,14 @@ def test_the_example_plugin_runs_on_a_table(tmp_path: Path) -> None:
     """The draft method of the README is loaded from its file, and its numbers are those of its formulas by hand."""
     text = (ROOT / "examples" / "my_draft.py").read_text(encoding="utf-8")
     assert len(text.splitlines()) <= 25
-    table = {"version": 1, "rows": [{**ROW, "method": ["vanilla", "lookahead"]}, {**ROW, "method": "lookahead", "hit": 0.5, "ngram": 3}]}
+    table = {"version": 1, "rows": [{**ROW, "method": ["vanilla", "my-lookahead"]}, {**ROW, "method": "my-lookahead", "hit": 0.5, "ngram": 3}]}
     frame = scenario.run(table, [str(ROOT / "examples" / "my_draft.py")]).frame
     assert frame["tokens_per_round"].to_list() == pytest.approx([1, 1 + 0.4 * 3, 1 + 0.5 * 2])
     assert frame["rows_per_sequence"].to_list() == [1, 30, 20]
     # Weights are read once whatever the rows, as long as memory is what limits: the speedup is the tokens per round.
     assert frame["speedup"].to_list() == pytest.approx([1, 2.2, 2.0])
     (tmp_path / "t.yaml").write_text(
-        "version: 1\nrows:\n  - {model: llama-3.1-8b, gpu: h100-sxm, batch: 1, context: 0, method: int4+lookahead}\n")
+        "version: 1\nrows:\n  - {model: llama-3.1-8b, gpu: h100-sxm, batch: 1, context: 0, method: int4+my-lookahead}\n")
     done = CliRunner().invoke(main, ["run", str(tmp_path / "t.yaml"), "-p", str(ROOT / "examples" / "my_draft.py")])
     assert done.exit_code == 0, done.output
 
@@ -154,8 +154,8 @@ def test_a_method_whose_plugin_failed_is_explained(tmp_path: Path, monkeypatch: 
     """A table that names an unknown method learns which installed plugin did not load, and why."""
     install(tmp_path, monkeypatch, gone="import nowhere_to_be_found\n")
     with pytest.raises(ScenarioError) as caught:
-        scenario.check({"version": 1, "rows": [{**ROW, "method": "lookahead"}]})
-    assert "unknown method 'lookahead'" in str(caught.value)
+        scenario.check({"version": 1, "rows": [{**ROW, "method": "my-lookahead"}]})
+    assert "unknown method 'my-lookahead'" in str(caught.value)
     assert "plugin 'gone' (stranger 1.2) failed to load: ModuleNotFoundError" in str(caught.value)
     done = CliRunner().invoke(main, ["list", "tables", "-p", "stranger_gone"])
     assert done.exit_code == 2
