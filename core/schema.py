@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from typing import Any
 
-from scenario import catalog, contract, entities, shared, stacks
+from scenario import catalog, contract, entities, serving, shared, stacks
 from scenario.host import Host
 from scenario.spec import Parameter
 from scenario.table import KEYS, VERSION, parameter_specs
@@ -78,7 +78,7 @@ def _inputs(host: Host) -> Schema:
     names: dict[str, Schema] = {"model": {"$ref": "#/definitions/model"}, "gpu": {"$ref": "#/definitions/gpu"},
                                 "method": {"$ref": "#/definitions/method"}}  # fmt: skip
     names["time_model"] = {"enum": list(host.time_models), "description": "How a pass is timed."}
-    return names | {name: _parameter(p) for name, p in (shared.INPUTS | parameter_specs(host)).items()}
+    return names | {name: _parameter(p) for name, p in (shared.INPUTS | serving.INPUTS | parameter_specs(host)).items()}
 
 
 def _entries(fields: Mapping[str, Parameter], notes: Iterable[str]) -> Schema:
@@ -89,7 +89,7 @@ def _entries(fields: Mapping[str, Parameter], notes: Iterable[str]) -> Schema:
 def _sections(host: Host) -> dict[str, Schema]:
     inputs = _inputs(host)
     axes = {name: _one_or_many(value) for name, value in inputs.items()}
-    no_method = {name: value for name, value in inputs.items() if name in shared.INPUTS or name in ("model", "gpu", "method")}
+    no_method = {name: value for name, value in inputs.items() if name in shared.INPUTS or name in serving.INPUTS or name in ("model", "gpu", "method")}
     formula: Schema = {"$ref": "#/definitions/formula"}
     texts = dict.fromkeys(("unit", "doc", "title", "format", "source"), TEXT)
     column = {"type": "object", "properties": {"formula": formula, **texts}, "required": ["formula"], "additionalProperties": False}
@@ -99,6 +99,8 @@ def _sections(host: Host) -> dict[str, Schema]:
     points = {"type": "array", "minItems": 2, "items": point}
     listed = {"type": ["string", "array"], "items": TEXT}
     return {
+        "hardware": {"anyOf": [TEXT, {"type": "array", "items": TEXT}, {"type": "object"}]},
+        "measured": {"type": "object", "additionalProperties": {"type": "object", "required": ["points"]}},
         "version": {"const": VERSION},
         "title": {"type": ["string", "number"]},
         "time_model": {"enum": list(host.time_models)},
