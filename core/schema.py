@@ -116,7 +116,7 @@ def _sections(host: Host) -> dict[str, Schema]:
         "parameters": {"type": "object", "additionalProperties": False, "properties": {
             method.name: {"type": "object", "description": method.doc, "additionalProperties": False,
                           "properties": {name: _parameter(p) for name, p in method.parameters.items()}}
-            for method in host.methods.values()}},
+            for method in (*host.methods.values(), *host.time_models.values())}},
         "models": _entries(entities.MODEL_FIELDS, entities.MODEL_NOTES),
         "gpus": _entries(entities.GPU_FIELDS, entities.GPU_NOTES),
         "prices": {"type": "object", "additionalProperties": {"anyOf": [{"type": "number", "minimum": 0}, price]}},
