@@ -14,14 +14,18 @@ from typing import Any
 
 from scenario.xlsx_zip import SheetPart, Workbook, legible
 
-_CELL = re.compile(rb"<c\b([^>]*?)(?:/>|>(.*?)</c>)", re.DOTALL)
-_FILLED = re.compile(rb'<c r="([A-Z]{1,3})[0-9]+"([^>/]*)>(.*?)</c>', re.DOTALL)
+_CELL = re.compile(rb"<c\b([^>]{0,500}?)(?:/>|>(.*?)</c>)", re.DOTALL)
+_FILLED = re.compile(rb'<c r="([A-Z]{1,3})[0-9]+"([^>/]{0,500})>(.*?)</c>', re.DOTALL)
 _PLACE = re.compile(rb"([A-Za-z]{1,3})[0-9]{1,7}")
 _ATTRIBUTE = re.compile(rb'(\w+)="([^"]*)"')
 _FORMULA = re.compile(rb"<f\b([^>]*?)(?:/>|>(.*?)</f>)", re.DOTALL)
 _VALUE = re.compile(rb"<v\b[^>]*>(.*?)</v>", re.DOTALL)
-_INLINE = re.compile(rb"<t\b[^>]*?(?:/>|>(.*?)</t>)", re.DOTALL)
+_INLINE = re.compile(rb"<t\b[^>]{0,500}?(?:/>|>(.*?)</t>)", re.DOTALL)
 _ENTITY = re.compile(r"&(#x?[0-9A-Fa-f]+|lt|gt|amp|quot|apos);")
+MAX_CELLS = 40_000
+"""Tags like those of cells in one row; a sheet has 16,384 columns."""
+MAX_TAG = 2_000
+"""Bytes of a tag in which attributes are looked for."""
 _ESCAPED = re.compile(r"_x([0-9A-Fa-f]{4})_")
 _NUMBER = re.compile(r"[-+]?(?:[0-9]+\.?[0-9]*|\.[0-9]+)(?:[eE][-+]?[0-9]+)?", re.ASCII)
 _NAMED = {"lt": "<", "gt": ">", "amp": "&", "quot": '"', "apos": "'"}
@@ -86,7 +90,7 @@ def rows(
             if piece[:1] not in b" >/\t\r\n":
                 continue  # <rowBreaks>
             end = piece.find(b">")
-            attributes = dict(_ATTRIBUTE.findall(piece[: end + 1]))
+            attributes = dict(_ATTRIBUTE.findall(piece[: min(end + 1, MAX_TAG)]))
             given = attributes.get(b"r", b"")
             expected = int(given) if given.isdigit() and len(given) < 8 else expected + 1
             if expected > last_row:
@@ -107,7 +111,11 @@ def _cells(book: Workbook, body: bytes, until: int, row: int) -> dict[int, Cell]
     stop = body.find(b'<c r="%s%d"' % (letter(until + 1).encode(), row))
     if stop >= 0:
         body = body[:stop]
-    if body.count(b"<c") != body.count(b'<c r="'):
+    body = body[: body.rfind(b"</c>") + 4]  # beyond it every search would be in vain
+    count = body.count(b"<c")
+    if count > MAX_CELLS:
+        raise book.refuse(f"row {row} holds more cells than a sheet has columns; the file is refused")
+    if count != body.count(b'<c r="'):
         return _unplaced(book, body, until)
     found: dict[int, Cell] = {}
     for letters, attributes, inner in _FILLED.findall(body):
@@ -125,7 +133,7 @@ def _unplaced(book: Workbook, body: bytes, until: int) -> dict[int, Cell]:
     found: dict[int, Cell] = {}
     column = 0
     for match in _CELL.finditer(body):
-        place = _PLACE.fullmatch(dict(_ATTRIBUTE.findall(match.group(1))).get(b"r", b""))
+        place = _PLACE.fullmatch(dict(_ATTRIBUTE.findall(match.group(1)[:MAX_TAG])).get(b"r", b""))
         column = number(place.group(1)) if place else column + 1
         cell = _cell(book, match.group(1), match.group(2)) if match.group(2) and column <= until else None
         if cell is not None:
@@ -134,14 +142,14 @@ def _unplaced(book: Workbook, body: bytes, until: int) -> dict[int, Cell]:
 
 
 def _cell(book: Workbook, raw_attributes: bytes, inner: bytes) -> Cell | None:
-    attributes = dict(_ATTRIBUTE.findall(raw_attributes))
+    attributes = dict(_ATTRIBUTE.findall(raw_attributes[:MAX_TAG]))
     formula: str | None = None
     shared: int | None = None
     array = False
     if b"<f" in inner:
-        match = _FORMULA.search(inner)
+        match = _FORMULA.match(inner, inner.find(b"<f"))
         if match:
-            parts = dict(_ATTRIBUTE.findall(match.group(1)))
+            parts = dict(_ATTRIBUTE.findall(match.group(1)[:MAX_TAG]))
             formula = text_of(match.group(2) or b"")
             if parts.get(b"t") == b"shared" and parts.get(b"si", b"").isdigit() and len(parts[b"si"]) < 10:
                 shared = int(parts[b"si"])
@@ -159,9 +167,9 @@ def _cell(book: Workbook, raw_attributes: bytes, inner: bytes) -> Cell | None:
 def _value(book: Workbook, kind: bytes, inner: bytes, style: int) -> tuple[str, Any] | None:
     """Kind and value of a cell; None when it shows nothing."""
     if kind == b"inlineStr":
-        value = "".join(text_of(part) for part in _INLINE.findall(inner))
+        value = "".join(text_of(part) for part in _INLINE.findall(inner[: inner.rfind(b"</t>") + 4]))
         return ("text", value) if value else None
-    match = _VALUE.search(inner)
+    match = _VALUE.match(inner, max(inner.find(b"<v"), 0))
     raw = text_of(match.group(1)) if match else ""
     if not raw:
         return None

@@ -83,7 +83,9 @@ def marked(
     ``home`` is the engine's sheet that the formula stands on (None: an added one); ``own`` the added sheets,
     whose references stay as they are; ``known`` the names that the new workbook defines as well.
     """
-    failed = len(formula) > MAX_FORMULA
+    if len(formula) > MAX_FORMULA:
+        return None
+    failed = False
     columns = {name for sheet in sheets.values() for name in sheet.columns.values()}
 
     def replace(match: re.Match[str]) -> str:

@@ -251,6 +251,8 @@ class RowReader:
         if cell.shared is not None and not cell.formula:
             return self.shared.get((name, cell.shared), True)
         text = cell.formula or ""
+        if len(text) > 9_000:  # more than a spreadsheet takes
+            return False
         # Most rows say the same; a row whose number may be taken for a number of the formula is looked at itself.
         key = name, text if str(row) in self.literals else text.replace(str(row), "#")
         if key not in self.seen:

@@ -23,7 +23,7 @@ from scenario.table import MAX_ROWS, Table
 from scenario.vectors import POSITIONS
 from scenario.xlsx_cells import Cell, Row, letter, rows
 from scenario.xlsx_extras import MAX_CELLS, Extras, OldSheet, added, formula_of, letters_of, marked, read_sheet
-from scenario.xlsx_rows import ANY, BAD, RATE, Header, Reading, RowReader, Typed, WorkbookReader, plain, show
+from scenario.xlsx_rows import ANY, BAD, RATE, Header, Reading, RowReader, Typed, WorkbookReader, listing, plain, show
 from scenario.xlsx_zip import SheetPart, Workbook
 from scenario.yamltree import Node, Source
 
@@ -324,21 +324,32 @@ class _Reader:
                 self.set(root, (table.name, name, key), Node(cell.value, 0, 0, path=header.place(key, row.number)))
 
     def fixed(self, base: Book) -> None:
-        """The sheets that only show what the engine knows: a change there is refused rather than passed over."""
+        """The sheets that only show what the engine knows: a change there is refused, or at least said.
+
+        The numbers of methods are how formulas choose; they are others where a file was written with other plugins.
+        """
         for name in ("methods", "formats", "time_models"):
             table = base.tables.get(name)
             header = self.header(SHEETS.get(name, "Time models"), f"T_{name}", ("name",)) if table else None
             if header is None or table is None:
                 continue
             known = {str(row["name"]): row for row in table.rows}
+            other: dict[str, str] = {}
             for row in self.body(header):
                 cell = row.cells.get(header.columns["name"])
                 old = known.get(str(cell.value)) if cell else None
                 for item in table.inputs:
                     place = row.cells.get(header.columns.get(item.name, 0))
-                    if old is not None and place is not None and place.kind == "number" and place.value != old[item.name]:
+                    if old is None or place is None or place.kind != "number" or place.value == old[item.name]:
+                        continue
+                    if name != "formats":
+                        other.setdefault(str(old["name"]), header.place(item.name, row.number))
+                    else:
                         self.say(header.place(item.name, row.number), f"{item.name} of {old['name']} cannot be changed in the workbook",
                                  f"it is {show(old[item.name])}")  # fmt: skip
+            if other:
+                self.found.notes.append(f"{header.sheet.title}: the numbers of {listing(list(other))} are not this engine's "
+                                        f"({listing(list(other.values()))}); the engine's apply")  # fmt: skip
 
     def profiles(self, root: Node, base: Book) -> None:
         header = self.header("Profiles", "T_profiles", ("profile", "p1"))

@@ -24,8 +24,11 @@ from scenario.errors import Problem, TableError
 MAX_TREE = 16_000_000
 """Largest part that is taken apart whole, in bytes."""
 MAX_TEXTS = 512_000_000
-"""Largest part of shared texts."""
+"""Largest part of shared texts, in bytes."""
+MAX_EVENTS = 40_000_000
+"""Tags and pieces of text in it."""
 MAX_ROW = 64_000_000
+"""Largest row, in bytes."""
 MAX_SHEET = 6_000_000_000
 MAX_RATIO = 400
 CHUNK = 8_000_000
@@ -38,7 +41,9 @@ DAMAGED = (
 
 _NS = re.compile(r"\{[^}]*\}")
 _CONTROL = re.compile("[\x00-\x08\x0b\x0c\x0e-\x1f\ud800-\udfff\ufffe\uffff]")
-_ODD = re.compile(rb"<!\[CDATA\[|<!--|<(?:row|c|f|v)\b[^>]*=\s*'|<\w+:(?:row|c|worksheet)\b|<(?:row|c)\b[^>]*\s=|</(?:row|c|v|f)\s")
+_ODD = re.compile(
+    rb"<!\[CDATA\[|<!--|<(?:row|c|f|v)\b[^>]{0,200}=\s{0,9}'|<\w{1,20}:(?:row|c|worksheet)\b|<(?:row|c)\b[^>]{0,200}\s=|</(?:row|c|v|f)\s"
+)
 _BUILT_IN = {1: "0", 2: "0.00", 3: "#,##0", 4: "#,##0.00", 9: "0%", 10: "0.00%", 11: "0.00E+00", 14: "yyyy-mm-dd", 22: "yyyy-mm-dd hh:mm"}
 _DATE_FORMATS = {14, 15, 16, 17, 18, 19, 20, 21, 22, 45, 46, 47}
 
@@ -73,18 +78,25 @@ class _Texts:
         self.parts: list[str] = []
         self.open = False
         self.phonetic = 0
+        self.events = self.depth = 0
 
     def start(self, tag: str, attrs: dict[str, str]) -> None:
+        self.events += 1
+        self.depth += 1
+        if self.depth > 30 or self.events > MAX_EVENTS:
+            raise EOFError
         tag = _NS.sub("", tag)
         self.open = tag == "t"
         self.phonetic += tag == "rPh"
 
     def data(self, text: str) -> None:
+        self.events += 1
         if self.open and not self.phonetic:
             self.parts.append(text)
 
     def end(self, tag: str) -> None:
         tag = _NS.sub("", tag)
+        self.depth -= 1
         self.open = False
         self.phonetic -= tag == "rPh"
         if tag == "si":
@@ -282,7 +294,10 @@ class Workbook:
                         size += len(data)
                         if size > MAX_TEXTS:
                             raise self.refuse(f"its part {part} is larger than {MAX_TEXTS / 1e6:,.0f} MB; it is refused")
+                        before = texts.events
                         parser.feed(data)
+                        if texts.events == before:  # a tag of megabytes
+                            raise EOFError
                     parser.close()
                 self.texts = texts.found
         return self.texts[index] if index < len(self.texts) else None
@@ -298,7 +313,9 @@ class Workbook:
             begins = first[:65_536].find(b"<worksheet")
             if begins >= 0 and (b"<!DOCTYPE" in first[:begins] or b"<!ENTITY" in first[:begins]):
                 raise _Entities
-            declared = re.search(rb"<\?xml[^>]*encoding=[\"']([^\"']*)", first[: max(begins, 0)])
+            if b"worksheet" not in first[:65_536].replace(b"\x00", b""):
+                raise EOFError
+            declared = re.search(rb"<\?xml[^>]*encoding=[\"']([^\"']*)", first[: min(max(begins, 0), 500)])
             plain = declared is None or declared.group(1).lower() in (b"utf-8", b"utf8", b"us-ascii", b"ascii")
             pieces = _pieces(first, stream)
             if begins < 0 or not plain or _ODD.search(first):
@@ -343,9 +360,13 @@ def _rewritten(pieces: Iterable[bytes]) -> Iterator[bytes]:
     parser.EndElementHandler = lambda name: out.append(f"</{name.rpartition(':')[2]}>")
     parser.CharacterDataHandler = lambda text: out.append(escape(text))
     parser.StartDoctypeDeclHandler = doctype
+    silent = 0
     for piece in pieces:
         for at in range(0, len(piece), CHUNK // 8):
             parser.Parse(piece[at : at + CHUNK // 8], False)
+            silent = 0 if out else silent + 1
+            if silent > 3:  # a tag of megabytes, of which the parser would begin anew each time
+                raise EOFError
             yield "".join(out).encode("utf-8", "replace")
             out.clear()
     parser.Parse(b"", True)
