@@ -105,7 +105,7 @@ MODEL_COLUMNS: dict[str, Column] = {
         " + hidden * kv_heads * value_head_dim * (1 - value_from_key) + heads * value_head_dim * hidden",
         unit="parameters", doc="Attention matrices of one full-attention layer.", source=f"{_GQA} {_MLA}"),
     "attention_other_params": Column(
-        "q_lora_rank + kv_lora_rank + qk_norm * 2 * qk_head_dim + qk_norm_wide * (heads + kv_heads) * qk_head_dim + sinks * heads"
+        "(q_lora_rank + kv_lora_rank if kv_lora_rank > 0 else 0) + qk_norm * 2 * qk_head_dim + qk_norm_wide * (heads + kv_heads) * qk_head_dim + sinks * heads"
         " + qkv_bias * (heads * qk_head_dim * (1 + attention_gate) + kv_heads * (qk_head_dim + value_head_dim)) + o_bias * hidden",
         unit="parameters", doc="Biases, sinks and query, key and latent norms of one full-attention layer."),
     "window_attention_params": Column(

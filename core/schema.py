@@ -62,6 +62,9 @@ def _parameter(parameter: Parameter, *, blank: bool = True) -> Schema:
         return {**found, "type": ["string", "array", "number", *(["null"] if blank else [])]}
     kinds = ["integer"] if kind == "integer" else ["number", "boolean"] if kind == "flag" else ["number"]
     limits = contract.parameter_facts(parameter)
+    if parameter.choices:  # a number, or a word in its place
+        number = {"type": "integer", "minimum": max(limits.low, 1), "maximum": limits.high}
+        return {**found, "anyOf": [number, {"enum": [*parameter.choices, *([None] if blank else [])]}]}
     if limits.low > -1e15:
         found["exclusiveMinimum" if limits.open_low else "minimum"] = limits.low
     if limits.high < 1e15:

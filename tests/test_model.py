@@ -19,7 +19,8 @@ EXACT = 1e-12
 
 @dataclass(frozen=True)
 class Shape:
-    """A decoder as its config.json tells it; ``biases`` are the parameters beside matrices and norms that every token uses."""
+    """A decoder as its config.json tells it; ``biases`` are the parameters beside matrices and norms that every token uses,
+    ``layer_biases`` those of one layer of the last kind."""
 
     hidden: int
     layers: int
@@ -43,6 +44,7 @@ class Shape:
     window: int = 0
     window_layers: int = 0
     biases: int = 0
+    layer_biases: int = 0
     expert_biases: int = 0
 
     @property
@@ -115,11 +117,12 @@ SHAPES = {
                            expert_ffn=768),
     # Norms of the two latents, and a bias per routed expert.
     "deepseek-v3": Shape(7168, 61, 128, 129280, ffn=18432, moe_layers=58, experts=256, top=8, shared=1, expert_ffn=2048,
-                         kv_rank=512, q_rank=1536, nope=128, rope=64, value=128, biases=61 * (1536 + 512) + 58 * 256),
+                         kv_rank=512, q_rank=1536, nope=128, rope=64, value=128, biases=61 * (1536 + 512) + 58 * 256,
+                         layer_biases=1536 + 512 + 256),
     # Biases of q, k, v, o and router, and a sink per head; every expert has biases of its own (gate and up 2 x 2880, down 2880).
     "gpt-oss-20b": Shape(2880, 24, 64, 201088, kv_heads=8, head_dim=64, moe_layers=24, experts=32, top=4, expert_ffn=2880,
                          window=128, window_layers=12, biases=24 * ((64 + 16) * 64 + 2880 + 64 + 32),
-                         expert_biases=3 * 2880),
+                         layer_biases=(64 + 16) * 64 + 2880 + 64 + 32, expert_biases=3 * 2880),
 }  # fmt: skip
 
 
@@ -235,7 +238,7 @@ def expected(row: dict[str, Any], given: dict[str, dict[str, Any]]) -> dict[str,
             one, draft_kv = draft_pass(head_body, head_body, shape.vocabulary, 1, shape.kv_values), shape.kv_values * kv_bits / 8
             draft_bytes = 2 * head_body
             if drafting == "mtp":  # a block like the model's last, stored like the model; a pass reads the experts that the batch touches
-                block = shape.attention + 2 * shape.hidden + (2 * shape.head_dim if shape.qk_norm else 0) + 2 * shape.hidden**2
+                block = shape.layer_biases + shape.attention + 2 * shape.hidden + (2 * shape.head_dim if shape.qk_norm else 0) + 2 * shape.hidden**2
                 block += shape.hidden * shape.experts + shape.shared * shape.expert if shape.experts else 3 * shape.hidden * shape.ffn
                 one = draft_pass(block + shape.touched(batch) * shape.expert, block + shape.top * shape.expert, shape.vocabulary, 1,
                                  shape.kv_values, stored)  # fmt: skip

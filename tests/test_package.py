@@ -83,7 +83,8 @@ def test_the_wheel_holds_every_module_and_data_file_and_nothing_else(built: Path
 def test_the_sdist_holds_what_it_needs_to_be_built(built: Path) -> None:
     """The sdist has every source file, the README and the licence."""
     (archive,) = built.glob("*.tar.gz")
-    names = {name.split("/", 1)[1] for name in tarfile.open(archive).getnames() if "/" in name}
+    with tarfile.open(archive) as opened:
+        names = {name.split("/", 1)[1] for name in opened.getnames() if "/" in name}
     for folder in FOLDERS:
         assert {f"{folder}/{path.name}" for path in (ROOT / folder).glob("*.py")} <= names
     assert {"README.md", "LICENSE", "pyproject.toml", "scenarios/models.yaml"} <= names

@@ -182,7 +182,7 @@ BAD = {
     "a thousands separator": ("batch 6", "1,024", "'1,024' is text where a number belongs", "a number has no separators: 1024"),
     "an unknown model": ("model 6", "llama-3-9b", "unknown model 'llama-3-9b'", "did you mean"),
     "an unknown GPU": ("gpu 6", "h100", "unknown GPU 'h100'", "did you mean"),
-    "an unknown method": ("method 7", "eagel", "unknown method 'eagel'", "did you mean 'eagle'?"),
+    "an unknown method": ("method 7", "eagel", "unknown method 'eagel'", "did you mean 'eagle'"),
     "an unknown format": ("weights_given 6", "fp3", "'fp3' is not one of", "did you mean"),
     "an unknown profile": ("acceptance_given 8", "caht", "unknown acceptance profile 'caht'", "did you mean 'chat'?"),
     "out of range": ("alpha_given 7", 1.5, "1.5 is out of range", ""),
