@@ -65,7 +65,7 @@ def bundled() -> dict[str, Path]:
     from importlib import resources
 
     folder = Path(str(resources.files("scenario.scenarios")))
-    catalogs = {"models", "gpus", "prices", "encoders"}
+    catalogs = {"models", "gpus", "prices", "encoders", "hardware"}
     return {path.stem: path for path in sorted(folder.glob("*.yaml")) if path.stem not in catalogs}
 
 

@@ -6,7 +6,7 @@ from collections.abc import Iterable, Mapping
 from dataclasses import replace
 from typing import Any
 
-from scenario import acceptance, answers, contract, entities, expr, facts, graph, images, selection, shared, stacks
+from scenario import acceptance, answers, contract, entities, expr, facts, graph, images, selection, serving, shared, stacks, timing
 from scenario.asked import Asked, scalar_name
 from scenario.book import Book, EntityTable, Field, Lookup, Scalar, Value, entity_inputs, entity_rows, time_model_rows
 from scenario.contract import parameter_facts
@@ -17,6 +17,7 @@ from scenario.host import Host
 from scenario.prune import without
 from scenario.spec import Column, Method, Parameter
 from scenario.table import Table, parameter_specs, unknown_column
+from scenario.timing import Timing
 from scenario.to_text import compile_text
 from scenario.vectors import Vectors
 
@@ -46,7 +47,10 @@ class _Assembler(Asked):
         self.sure: dict[str, bool] = {}  # whether a derived parameter has a value in every row of its method
         self.mentioned = self.mentions()
         self.parameters = {name: p for name, p in parameter_specs(host).items() if not p.quiet or self.uses(name)}
-        self.time_models = list(host.time_models)
+        self.timing = Timing(table, host, self.model)
+        self.inputs = self.timing.inputs()
+        self.columns = self.timing.columns()
+        self.time_models = [model.name for model in self.timing.models]
         used_stacks = table.stacks.values()
         self.used = {part for stack in used_stacks for part in (stack.quantization, stack.drafting) if part}
         slots = {name: stacks.slots(method) for name, method in host.methods.items()}
@@ -64,7 +68,7 @@ class _Assembler(Asked):
         self.tables = tables
         self.core_inputs()
         own = self.own_columns()
-        self.functions["forward_ms"] = self.time_function()
+        self.functions = self.timing.functions(self.functions)
         self.functions["prefill_ms"] = self.prefill_function()
         self.input_fields()
         self.override_fields()
@@ -93,7 +97,7 @@ class _Assembler(Asked):
     def shared_scalars(self) -> None:
         defaults = self.table.defaults
         text = {name: Parameter(kind="choice", doc=f"The {name} of rows that do not name one.") for name in CORE_TEXT}
-        for name, parameter in {**text, **self.model.inputs, **self.model.scalars}.items():
+        for name, parameter in {**text, **self.inputs, **self.model.scalars}.items():
             given = name in defaults
             if not given and (parameter.default is None):
                 continue
@@ -104,6 +108,12 @@ class _Assembler(Asked):
         if len(self.time_models) > 1:
             parameter = Parameter(kind="choice", choices=tuple(self.time_models), doc="How a pass is timed.")
             self.scalar(Scalar("default_time_model", self.table.time_model, parameter, "table", self.table.shown_as), False)
+        for model, key, parameter in self.timing.parameters():
+            typed = self.table.parameters.get(model.name, {})
+            origin, source = ("table", self.table.shown_as) if key in typed else ("default", parameter.source)
+            value = typed.get(key, parameter.default)
+            value = float(value) if isinstance(value, int | float) else value
+            self.scalar(Scalar(timing.scalar_name(model, key), value, parameter, origin, source, model.name), parameter.default is None)
 
     def method_scalars(self) -> None:
         presets = {}
@@ -162,8 +172,11 @@ class _Assembler(Asked):
         if len(self.time_models) > 1:
             number = {"time_model_no": Parameter(1, 1, len(self.time_models), kind="integer")}
             tables["time_models"] = EntityTable(
-                "time_models", entity_inputs(number, number), (), time_model_rows(self.host.time_models.values())
+                "time_models", entity_inputs(number, number), (), time_model_rows(self.timing.models)
             )
+        if self.timing.sets:
+            rows_ = tuple(item.row for item in self.timing.sets)
+            tables["hardware"] = EntityTable("hardware", entity_inputs(entities.HARDWARE_FIELDS, entities.HARDWARE_FIELDS), (), rows_)
         return tables
 
     def entity_table(
@@ -214,7 +227,7 @@ class _Assembler(Asked):
     def input_fields(self) -> None:
         self.delayed: dict[str, tuple[Parameter, Node]] = {}
         given = set(self.table.rows.columns)
-        for name, parameter in self.model.inputs.items():
+        for name, parameter in self.inputs.items():
             has_default = f"default_{name}" in self.scalars
             if not has_default and not parameter.derive:
                 self.add(Field(name, "input", parameter_facts(parameter, blank=False), parameter.unit, doc=parameter.doc,
@@ -296,17 +309,14 @@ class _Assembler(Asked):
     def tree(self, text: str) -> Node:
         return without(expr.expand(expr.parse(text), self.functions, text=text), self.absent)
 
-    def time_function(self) -> tuple[tuple[str, ...], Node]:
-        models = [self.host.time_models[name] for name in self.time_models]
-        bodies = [expr.substitute(expr.expand(expr.parse(m.formula), self.functions, text=m.formula),
-                                  {key: Name(key) for key in m.parameters}) for m in models]  # fmt: skip
-        body = bodies[0] if len(bodies) == 1 else Call("choose", (Name("time_model_no"), *bodies))
-        return contract.TIME_FUNCTION[0], body
-
     def prefill_function(self) -> tuple[tuple[str, ...], Node]:
-        """A pass over a prompt: as any other, with the arithmetic and the GPUs of one prompt."""
+        """A pass over one prompt: as any other, with the arithmetic and the GPUs of that prompt, alone."""
         arguments, body = self.functions["forward_ms"]
-        return arguments, expr.substitute(body, {"flops_per_token": Name("prefill_flops_per_token"), "gpus": Name("prefill_gpus")})
+        attention = expr.parse("prefill_attention_tflop * 1e12 / prefill_tokens")
+        return arguments, expr.substitute(body, {
+            "flops_per_token": Name("prefill_flops_per_token"), "attention_flops_per_token": attention, "gpus": Name("prefill_gpus"),
+            "batch": Number(1),
+        })  # fmt: skip
 
     def own_columns(self) -> dict[str, list[Method]]:
         """Columns that methods bring for their own rows, if a row uses them."""
@@ -331,14 +341,16 @@ class _Assembler(Asked):
             arms = [Blank(), *(tree if name == method.name else Blank() for name in self.slot_methods[slot])]
             choice = Call("choose", (Name(NUMBER[slot]), *arms))
             pending[f"{scalar_name(method, key)}_derived"] = (Column(parameter.derive, parameter.unit, doc), choice)
-        for name, column in self.model.columns.items():
-            pending[name] = (column, self.answers(name, column) if name in shared.OPEN else self.tree(column.formula))
+        for name, column in self.columns.items():
+            answer = self.timing.answers(name, column, self.functions)
+            pending[name] = (column, answer or (self.answers(name, column) if name in shared.OPEN else self.tree(column.formula)))
+        pending |= self.timing.extra()
         for name, methods in own.items():
             pending[name] = (methods[0].columns[name], self.answers(name, None))
         for name in sorted(self.asked - set(pending)):
             pending[name] = self.answer(name, own)
         # Vanilla decoding at the stored weights computes in BF16, whatever the method computes in.
-        plain = {"peak_tflops": self.tree(self.model.columns["peak_tflops"].formula)}
+        plain = {"peak_tflops": self.tree(self.columns["peak_tflops"].formula)}
         baselines = [name for name in pending if name.startswith("baseline_ms")]
         pending |= {name: (pending[name][0], expr.substitute(pending[name][1], plain)) for name in baselines}
         taken = {*pending, *self.fields, *self.parameters, *self.model.scalars, *CORE_TEXT}
@@ -379,7 +391,7 @@ class _Assembler(Asked):
         keys = {"": ("models", "model"), "gpu_": ("gpus", "gpu"), "weights_": ("formats", "weights"), "kv_": ("formats", "kv"),
                 "weights_format_": ("formats", "weights"), "encoder_": ("encoders", "encoder")}  # fmt: skip
         choices = [(prefix, *where) for prefix, where in keys.items() if prefix] + [("", *keys[""])]
-        choices += [("", "methods", "method"), ("", "time_models", "time_model")]
+        choices += [("", "methods", "method"), ("", "time_models", "time_model"), ("hardware_", "hardware", "hardware")]
         choices = [(f"{n}_", "models", n) for n, p in self.parameters.items() if p.kind == "model"] + choices
         for prefix, table, key in choices:
             if name.startswith(prefix) and table in self.tables:
@@ -439,7 +451,7 @@ class _Assembler(Asked):
                     parameter = replace(parameter, low=1, format="")
                 declared = parameter_facts(parameter, blank=node.facts.blank)
                 item = replace(item, facts=declared, parameter=parameter, text=compile_text(node))
-            if name in shared.OPEN or name in own or not column.formula:
+            if name in shared.OPEN or name in own or name in serving.EVERY_QUESTION or not column.formula:
                 item = replace(item, text=compile_text(node))
             self.add(item)
         self.fields = {name: self.fields[name] for name in self.in_order(order)}
@@ -548,10 +560,10 @@ class _Assembler(Asked):
         table, source = self.table, self.table.source
         asked = table.summary
         public = [item.name for item in self.fields.values() if item.public]
-        metrics = asked.rows or tuple(name for name in SUMMARY_ROWS if name in self.fields) + tuple(table.columns)
+        metrics = asked.rows or tuple(name for name in (*SUMMARY_ROWS, *serving.SUMMARY) if name in self.fields) + tuple(table.columns)
         self.problems += [unknown_column(source, asked.nodes.get(("rows", name)), name, public)
                           for name in metrics if name not in public and name not in table.columns]  # fmt: skip
-        inputs = [name for name in ("model", "gpu", "method", "batch", "context", *self.model.inputs, *self.parameters) if name in self.fields]
+        inputs = [name for name in ("model", "gpu", "method", "batch", "context", *self.inputs, *self.parameters) if name in self.fields]
         across = asked.columns
         if across and across not in inputs:
             self.problems.append(unknown_column(source, asked.nodes.get(("columns", across)), across, inputs))

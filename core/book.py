@@ -11,7 +11,7 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
-from scenario import entities, features, shared
+from scenario import entities, features, serving, shared
 from scenario.catalog import Catalog
 from scenario.expr import Node
 from scenario.facts import Facts
@@ -28,7 +28,7 @@ class Scalar:
     """One constant for the whole table: a default, or a method's parameter.
 
     ``origin`` says where ``value`` comes from: ``table``, ``preset``, ``default`` or ``unset``.
-    ``owner`` is the method it belongs to, or empty.
+    ``owner`` is the method or time model it belongs to, or empty.
     """
 
     name: str
@@ -121,7 +121,9 @@ class Book:
     @property
     def public(self) -> list[Field]:
         """The columns of the frame and of every file, in reading order."""
-        place = {name: index for index, name in enumerate(shared.ORDER)}
+        at = shared.ORDER.index("tokens_per_s")
+        order = (*shared.ORDER[:at], *serving.ORDER, *shared.ORDER[at:])
+        place = {name: index for index, name in enumerate(order)}
         found = [item for item in self.fields.values() if item.public]
         return sorted(found, key=lambda item: place.get(item.name, len(place)))
 

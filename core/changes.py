@@ -7,7 +7,7 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
-from scenario import entities, series, shared
+from scenario import entities, series, serving, shared
 from scenario.catalog import Catalog, Entry
 from scenario.host import Host
 from scenario.table import Table
@@ -77,7 +77,7 @@ def _plain(value: Any) -> str | None:
 
 
 def _defaults(old: Table, new: Table) -> Iterator[Change]:
-    known = {**shared.INPUTS, **shared.SCALARS}
+    known = {**shared.INPUTS, **serving.INPUTS, **shared.SCALARS}
     for name in dict.fromkeys([*old.defaults, *new.defaults]):
         default = known[name].default if name in known else None
         was, now = old.defaults.get(name, default), new.defaults.get(name, default)

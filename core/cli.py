@@ -200,6 +200,40 @@ def init(path: str, force: bool) -> None:
     click.echo(f"wrote {path}; next: scenario run {path} -o costs.xlsx")
 
 
+@main.command()
+@click.argument("measurements", nargs=-1, required=True)
+@click.option("-o", "--output", metavar="FILE", help="Where to write the constants; tables include the file with hardware: FILE.")
+@click.option("--model", help="The model, where the files do not say: a name of the catalog.")
+@click.option("--gpu", help="The GPU, where the files do not say.")
+@click.option("--gpus", type=float, help="GPUs that served together.")
+@click.option("--engine", help="vllm, sglang, trtllm, llamacpp or other.")
+@click.option("--batch", type=float, help="Requests that ran together.")
+@click.option("--weights", help="Format of the weights: bf16, fp8, nvfp4 ...")
+@click.option("--kv", help="Format of the KV cache.")
+@click.option("--activations", help="Format that products are computed in: bf16, fp8, fp4.")
+@click.option("--seed", type=int, default=0, help="Seed of the folds that errors are measured on.")
+@QUIET
+def calibrate(measurements: tuple[str, ...], output: str | None, seed: int, quiet: bool, **given: Any) -> None:
+    """Fit the constants of the estimate to MEASUREMENTS: benchmark results of any mix of formats (see docs/estimate.md)."""
+    from scenario import measuring
+
+    measuring.calibrate(measurements, output, given, seed, quiet)
+
+
+@main.command()
+@click.argument("logs", nargs=-1, required=True)
+@click.option("-o", "--output", metavar="FILE", help="Write the parameters: block of a table here.")
+@click.option("--method", default="eagle", help="The method the log is of (default eagle).")
+@click.option("--gamma", type=click.IntRange(1, 16), help="Draft tokens per round, where the log does not say.")
+@click.option("--source", default="", help="Part of the name of the source to take, where logs hold several.")
+@QUIET
+def acceptance(logs: tuple[str, ...], output: str | None, method: str, gamma: int | None, source: str, quiet: bool) -> None:
+    """Read the acceptance of drafts out of engine LOGS (plain, gzipped, or - for standard input)."""
+    from scenario import measuring
+
+    measuring.acceptance(logs, output, method, gamma, source, quiet)
+
+
 @main.command(name="list")
 @click.argument("what", type=click.Choice(["models", "gpus", "methods", "columns", "functions", "presets", "tables", "formats"]))
 @PLUGINS

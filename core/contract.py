@@ -9,7 +9,7 @@ from dataclasses import fields
 from functools import lru_cache
 from typing import TYPE_CHECKING, Any
 
-from scenario import answers, entities, expr, facts, features, functions, shared, yamltree
+from scenario import answers, entities, expr, facts, features, functions, serving, shared, yamltree
 from scenario.errors import FormulaError, PluginError, Problem, nearest
 from scenario.facts import Facts
 from scenario.spec import API, Column, Exporter, Function, Method, NamedColumn, Parameter, Preset, TimeModel
@@ -87,16 +87,20 @@ def limit_text(parameter: Parameter) -> str:
 def shared_names() -> dict[str, Facts]:
     """Every name a plugin's formula may read besides its own parameters, with loose facts (type only)."""
     env: dict[str, Facts] = {"model": facts.TEXT, "gpu": facts.TEXT, "method": facts.TEXT}
-    for name, parameter in (shared.INPUTS | shared.SCALARS | entities.MODEL_FIELDS).items():
+    for name, parameter in (shared.INPUTS | shared.SCALARS | entities.MODEL_FIELDS | serving.INPUTS).items():
         env[name] = parameter_facts(parameter)
+    for name, parameter in entities.HARDWARE_FIELDS.items():
+        env[f"hardware_{name}"] = parameter_facts(parameter, blank=False)
     for name, parameter in entities.GPU_FIELDS.items():
         env[f"gpu_{name}"] = parameter_facts(parameter)
     for name in entities.MODEL_COLUMNS:
         env[name] = Facts(low=0, high=1e18)
+    for name in ("measured_low", "measured_high"):
+        env[name] = Facts(low=0, high=1e18)
     for name in ("weights_bits", "kv_bits"):
         env[name] = Facts(low=0, high=64, open_low=True)
-    for name in (*shared.COLUMNS, *features.COLUMNS):
-        kind = {"bound": "text", "status": "text", "breaking_term": "text", "fits": "flag"}.get(name, "number")
+    for name in (*shared.COLUMNS, *features.COLUMNS, *serving.COLUMNS, *serving.ESTIMATE_COLUMNS, *serving.FIRST_COLUMNS):
+        kind = {"bound": "text", "status": "text", "breaking_term": "text", "basis": "text", "verdict": "text", "fits": "flag"}.get(name, "number")
         env[name] = Facts(kind, -1e30, 1e30)
     for name in answers.SHOWN:
         env[name] = facts.TEXT if name == "acceptance_source" else Facts(low=-1e30, high=1e30, blank=True)
@@ -121,6 +125,9 @@ def _own_functions() -> dict[str, tuple[tuple[str, ...], expr.Node]]:
 
 
 TIME_FUNCTION = (("rows", "weight_gb", "kv_gb"), expr.parse("max(1e-12, rows + weight_gb + kv_gb)"))
+DRAFT_FUNCTION = ("read", "active", "head", "layers_", "bits_", "gpus_", "cache_gb")
+MEASURED = {"measured_ms": (("rows",), expr.parse("rows"))}
+"""What stands for a table's measured points while no table is known."""
 
 
 def check_item(item: Any, host: Host) -> None:
@@ -258,7 +265,7 @@ def type_problems(place: str, item: Any) -> list[Problem]:
 
 def _check_formula(place: str, text: str, env: Mapping[str, Facts], host: Host, wanted: str = "number") -> list[Problem]:
     try:
-        node = parse_formula(text, host, {"forward_ms": TIME_FUNCTION})
+        node = parse_formula(text, host, {"forward_ms": TIME_FUNCTION, **MEASURED})
         node = facts.check(node, env, text, [*functions.FUNCTIONS])
     except FormulaError as error:
         return list(error.at(place=place).problems)
@@ -276,7 +283,18 @@ def _check_time_model(model: TimeModel, host: Host) -> list[Problem]:
             return [*problems, Problem(f"{type(parameter).__name__} where Parameter is due", place=place)]
         problems += name_problems(place, name) + _check_parameter(place, parameter)
         env[name] = parameter_facts(parameter)
-    return problems + _check_formula(f"time model '{model.name}'", model.formula, env, host)
+    place = f"time model '{model.name}'"
+    problems += _check_formula(place, model.formula, env, host)
+    if model.draft:
+        sizes = {name: Facts(low=0, high=1e15, open_low=name in ("bits_", "gpus_")) for name in DRAFT_FUNCTION}
+        problems += _check_formula(f"{place}, draft", model.draft, {**env, **sizes}, host)
+    questions = serving.EVERY_QUESTION
+    for name, column in model.columns.items():
+        if name not in questions:
+            problems.append(Problem(f"'{name}' is not an open question of time models", nearest(name, questions), place=place))
+        else:
+            problems += _check_formula(f"{place}, column '{name}'", column.formula, env, host, "text" if name == "basis" else "number")
+    return problems
 
 
 def _check_function(function: Function, host: Host) -> list[Problem]:

@@ -16,7 +16,7 @@ from typing import Any
 
 import polars as pl
 
-from scenario import contract, entities, features, shared
+from scenario import contract, entities, features, serving, shared
 from scenario.catalog import number_hint
 from scenario.errors import Problem, TableError
 from scenario.host import Host
@@ -57,7 +57,7 @@ def load(path: str | Path, host: Host, *, max_rows: int = MAX_ROWS) -> Table:
         raise TableError(Problem("the file is empty", "the first line names the inputs: model,gpu,batch,context,method", str(path)))
     number, heads = first
     _separator(source, number, heads)
-    known: dict[str, Parameter] = {**shared.INPUTS, **parameter_specs(host)}
+    known: dict[str, Parameter] = {**shared.INPUTS, **serving.INPUTS, **parameter_specs(host)}
     header = _header(source, number, heads, known, host)
     source.stop()
     texts = [_is_text(header.read.get(index, ""), known) for index in range(len(heads))]
@@ -148,7 +148,7 @@ class _CsvReader(Reader):
     def required(self, frame: pl.DataFrame) -> None:
         """The inputs that are never guessed are there and filled."""
         for name in shared.REQUIRED:
-            if name == "context" and all(part in self.places for part in CONTEXT_FROM):
+            if name == "context" and any(all(part in self.places for part in pair) for pair in (CONTEXT_FROM, ("isl", "osl"))):
                 continue
             if name not in self.places:
                 hint = "0 is the weights-only bound" if name == "context" else f"add a column {name}"
@@ -322,7 +322,7 @@ def _header(source: Source, number: int, heads: Sequence[Cell], known: Mapping[s
 
 def outputs(host: Host) -> set[str]:
     """The names of columns that a run computes or looks up."""
-    found = {*shared.ORDER, *shared.COLUMNS, *features.COLUMNS, *entities.MODEL_COLUMNS, *entities.MODEL_FIELDS, *host.columns}
+    found = {*shared.ORDER, *shared.COLUMNS, *features.COLUMNS, *serving.COLUMNS, *serving.ESTIMATE_COLUMNS, *serving.FIRST_COLUMNS, *entities.MODEL_COLUMNS, *entities.MODEL_FIELDS, *host.columns}
     found |= {f"gpu_{name}" for name in entities.GPU_FIELDS} | {"weights_bits", "kv_bits"}
     return found | {name for method in host.methods.values() for name in method.columns}
 

@@ -12,7 +12,7 @@ from typing import Any
 
 import polars as pl
 
-from scenario import shared
+from scenario import serving, shared
 from scenario.assemble import assemble
 from scenario.book import Book, Field
 from scenario.changes import Change, table_changes, united
@@ -94,7 +94,7 @@ def compare(old: Table, new: Table, host: Host, *, by_row: bool = False, max_run
 class _Comparison:
     def __init__(self, old: Table, new: Table, host: Host, max_runs: int) -> None:
         self.old, self.new, self.host, self.max_runs = old, new, host, max_runs
-        self.inputs = [*CORE, "time_model", *shared.INPUTS, *parameter_specs(host)]
+        self.inputs = [*CORE, "time_model", *shared.INPUTS, *serving.INPUTS, *parameter_specs(host)]
         self.notes: list[str] = []
 
     def diff(self, by_row: bool) -> Diff:
@@ -382,7 +382,7 @@ def match(old: Table, new: Table) -> pl.DataFrame:
 
 def _effective(table: Table) -> pl.DataFrame:
     """The rows with the table's and the engine's defaults filled in."""
-    defaults = {name: parameter.default for name, parameter in shared.INPUTS.items()} | table.defaults
+    defaults = {name: parameter.default for name, parameter in {**shared.INPUTS, **serving.INPUTS}.items()} | table.defaults
     rows = table.rows
     for name, value in defaults.items():
         if value is None or name in shared.SCALARS:

@@ -240,3 +240,39 @@ FORMATS: dict[str, tuple[float, str]] = {
 FORMAT_FIELDS: Fields = {
     "bits": _size("Bits per value, scales included.", "bit", high=64),
 }
+
+
+def _share(doc: str, high: float = 1.0) -> Parameter:
+    return Parameter(None, None, high, "", doc, above=0)
+
+
+def _time(doc: str, unit: str) -> Parameter:
+    return Parameter(None, 0, 1e6, unit, doc)
+
+
+HARDWARE_CONSTANTS: Fields = {
+    "weight_mbu": _share("Share of the peak bandwidth at which weights are read."),
+    "kv_mbu": _share("Share of the peak bandwidth at which the KV cache is read."),
+    "gemm_mfu": _share("Share of the peak rate that matrix products reach, in decoding and in prefill."),
+    "expert_mbu": _share("Share of the peak bandwidth at which routed experts are read."),
+    "step_ms": _time("Fixed time of a step: scheduling, sampling, launching.", "ms"),
+    "layer_us": _time("Fixed time of a layer: its kernels' launches and tails.", "us"),
+    "moe_layer_us": _time("Further fixed time of a layer of experts: routing, gathering, scattering.", "us"),
+    "sequence_us": _time("Time per running sequence and step: scheduling, sampling, bookkeeping.", "us"),
+    "hop_us": _time("Latency of one all-reduce per doubling of the GPUs.", "us"),
+    "link_share": _share("Share of the GPU-to-GPU link that an all-reduce reaches."),
+    "prefill_share": _share("Share of the prefill work that holds up decoding sequences.", 2.0),
+    "first_token_ms": _time("Fixed part of the time to the first token.", "ms"),
+    "queue_share": _share("Share of the other requests whose prompts come before a request's own.", 10.0),
+    "draft_pass_us": _time("Fixed time of one pass of a draft beyond its layers' launches.", "us"),
+}
+"""What ``scenario calibrate`` fits."""
+
+HARDWARE_ERRORS: Fields = {
+    "time_error": Parameter(None, 0, 10, "", "Relative error of TPOT that nine of ten held-out measurements stay within."),
+    "speedup_error": Parameter(None, 0, 10, "", "The same for a speedup over vanilla decoding."),
+    "ttft_error": Parameter(None, 0, 10, "", "The same for the time to the first token."),
+    "points": Parameter(None, 0, 1e12, "", "Measurements that the set was fitted to.", kind="integer"),
+    "calibrated": Parameter(None, kind="flag", doc="1 when the set comes from the user's own measurements."),
+}
+HARDWARE_FIELDS: Fields = {**HARDWARE_CONSTANTS, **HARDWARE_ERRORS}

@@ -8,7 +8,7 @@ from typing import Any
 
 import polars as pl
 
-from scenario import blocks, catalog, emit, entities, series, shared
+from scenario import blocks, catalog, emit, entities, series, serving, shared
 from scenario.blocks import Block
 from scenario.emit import Written
 from scenario.host import Host
@@ -38,7 +38,7 @@ def to_yaml(table: Table, host: Host, *, rows: bool = True) -> str:
 class _Writer:
     def __init__(self, table: Table, host: Host) -> None:
         self.table, self.host = table, host
-        self.known: dict[str, Parameter] = {**shared.INPUTS, **shared.SCALARS, **parameter_specs(host)}
+        self.known: dict[str, Parameter] = {**shared.INPUTS, **serving.INPUTS, **shared.SCALARS, **parameter_specs(host)}
 
     def lines(self, rows: bool) -> list[str]:
         table = self.table
@@ -57,6 +57,8 @@ class _Writer:
         found += emit.section("profiles", self.profiles())
         found += emit.section("trees", self.trees())
         found += emit.section("curves", self.curves())
+        found += emit.section("hardware", self.hardware())
+        found += emit.section("measured", self.measured())
         found += emit.section("columns", self.columns())
         if table.show:
             found += ["", *emit.entry("show", list(table.show))]
@@ -91,7 +93,8 @@ class _Writer:
 
     def parameters(self) -> Iterable[str]:
         for method, values in self.table.parameters.items():
-            specs = self.host.methods[method].parameters if method in self.host.methods else {}
+            owner = self.host.methods.get(method) or self.host.time_models.get(method)
+            specs = owner.parameters if owner else {}
             written = {name: self.value(name, value) for name, value in values.items()}
             notes = {name: default_of(specs.get(name)) for name in written}
             if not any(notes.values()) and len(emit.flow(written)) < emit.WIDTH:
@@ -164,8 +167,29 @@ class _Writer:
             for note, said in notes.items():
                 yield from emit.entry(note, said, 4) if said else []
 
+    def hardware(self) -> Iterable[str]:
+        for item in self.table.hardware:
+            yield f"  {emit.text(item.name)}:"
+            notes = {"title": item.title, "doc": item.doc, "source": item.source if item.source != self.table.source.file else ""}
+            said = {"gpus": list(item.gpus), "engine": item.engine, **item.values, "uncertainty": dict(item.uncertainty), **notes}
+            for key, value in said.items():
+                if value not in ("", [], {}):
+                    yield from emit.entry(key, value, 4)
+
+    def measured(self) -> Iterable[str]:
+        for curve, where in self.table.measured:
+            yield f"  {emit.text(curve.name)}:"
+            said = {**where, "points": [list(point) for point in curve.points], "doc": curve.doc,
+                    "source": curve.source if curve.source != self.table.source.file else ""}  # fmt: skip
+            for key, value in said.items():
+                if value != "":
+                    yield from emit.entry(key, value, 4)
+
     def curves(self) -> Iterable[str]:
+        measured = {curve.name for curve, _ in self.table.measured}
         for name, curve in self.table.vectors.curves.items():
+            if name in measured:
+                continue
             yield from self.series(name, "points", [list(point) for point in curve.points], curve.source, curve.doc)
 
     def series(self, name: str, key: str, values: list[Any], source: str, doc: str) -> Iterable[str]:

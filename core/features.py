@@ -88,9 +88,9 @@ SCALARS: dict[str, Parameter] = {name: parameter for feature in FEATURES for nam
 
 def seen(names: Iterable[str]) -> frozenset[str]:
     """The features that brought some of these columns."""
-    from scenario import shared
+    from scenario import serving, shared
 
-    there = set(names) - set(shared.COLUMNS)
+    there = set(names) - set(shared.COLUMNS) - set(serving.COLUMNS)
     return frozenset(feature.name for feature in FEATURES if there & set(feature.columns))
 
 

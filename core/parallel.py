@@ -105,6 +105,10 @@ FEATURE = Feature(
         "prefill_comm_ms": Column("transfer_ms(prefill_tokens * replicas * pipeline_size)", "ms", "Communication of prefill."),
     },
     functions=(
+        Function("expert_params_hit", ("rows",),
+                 "expert_copies / replicas * moe_layers * expert_params * experts_hit(max(rows / (expert_copies * pipeline_size), 1))",
+                 "Parameters of routed experts that a replica reads in one pass over this many token rows of all replicas."),
+        Function("pooled_comm_ms", ("rows",), "0", "Communication is a term of its own: transfer_ms."),
         Function("params_hit", ("rows",),
                  "unrouted_params + embedding_params + lm_head_params + expert_copies / replicas * moe_layers * expert_params"
                  " * experts_hit(max(rows / (expert_copies * pipeline_size), 1))",

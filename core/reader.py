@@ -7,7 +7,7 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
-from scenario import acceptance, answers, catalog, contract, rows, series, shared, stacks, trees
+from scenario import acceptance, answers, catalog, contract, hardware, rows, series, serving, shared, stacks, trees
 from scenario.errors import FormulaError, ScenarioError, nearest
 from scenario.host import Host
 from scenario.spec import Column, Parameter
@@ -46,6 +46,8 @@ class Reader:
         self.trees = trees.trees(source, get("trees"))
         self.method_profiles()
         curves = series.curves(source, get("curves"))
+        measured = series.measured(source, get("measured"), self.catalog)
+        sets = hardware.included(source, get("hardware"), Path(source.file).parent, self.catalog.gpus)
         title = self.text(get("title"), "title")
         time_model = self.time_model(get("time_model"))
         presets = self.preset_names(get("preset"))
@@ -60,9 +62,10 @@ class Reader:
         if not source.problems:
             self.summary_choices(summary, given, defaults)
         table = Table(
-            source.file, title or Path(source.file).stem, source.sha256, source, self.catalog, Vectors(self.profiles, curves, self.trees), given,
+            source.file, title or Path(source.file).stem, source.sha256, source, self.catalog,
+            Vectors(self.profiles, {**curves, **{curve.name: curve for curve, _ in measured}}, self.trees), given,
             self.stacks, time_model, presets, defaults, parameters, columns, where, tuple((name, down) for name, down, _ in sort),
-            summary, get("summary"), tuple(node for _, _, node in sort), show=self.show(get("show")),
+            summary, get("summary"), tuple(node for _, _, node in sort), hardware=sets, measured=measured, show=self.show(get("show")),
         )  # fmt: skip
         if source.problems:
             self.formula_problems(replace(table, columns={**columns, **broken}))
@@ -276,7 +279,7 @@ class Reader:
         return tuple(found)
 
     def defaults(self, node: Node | None) -> dict[str, float | str]:
-        known = {**shared.INPUTS, **shared.SCALARS}
+        known = {**shared.INPUTS, **serving.INPUTS, **shared.SCALARS}
         found: dict[str, float | str] = {}
         for name, cell in self.section(node, "defaults").items():
             key = node.keys.get(name, cell) if node else cell
@@ -303,7 +306,7 @@ class Reader:
         found: dict[str, dict[str, float | str]] = {}
         for method, body in self.section(node, "parameters").items():
             key = node.keys.get(method, body) if node else body
-            if method not in self.host.methods:
+            if method not in self.host.methods and method not in self.host.time_models:
                 hint = self.host.missing("method", method, self.host.methods)
                 if "+" in method:
                     hint = "parameters are set for each method of a stack on its own"
@@ -312,7 +315,7 @@ class Reader:
                     hint = f"parameters stand below their method: {{{owner}: {{{method}: {body.shown}}}}}"
                 self.source.say(key, f"unknown method '{method}'", hint)
                 continue
-            specs = self.host.methods[method].parameters
+            specs = (self.host.methods.get(method) or self.host.time_models[method]).parameters
             for name, cell in self.section(body, f"parameters of {method}").items():
                 if name not in specs:
                     self.source.unknown(body.keys.get(name, cell), name, f"parameter of {method}", list(specs))
@@ -372,7 +375,7 @@ class Reader:
             return None
         text = node.value if isinstance(node.value, str) else repr(node.value)
         try:
-            contract.parse_formula(text, self.host, {"forward_ms": contract.TIME_FUNCTION})
+            contract.parse_formula(text, self.host, {"forward_ms": contract.TIME_FUNCTION, **contract.MEASURED})
         except FormulaError as error:
             self.source.problems += [self.source.formula_problem(node, problem) for problem in error.problems]
             return None
@@ -416,7 +419,7 @@ class Reader:
             self.source.say(across, f"summary columns is the name of an input, not {across.kind}")
         where: dict[str, float | str] = {}
         section = parts.get("where")
-        known = {**shared.INPUTS, **self.parameters}
+        known = {**shared.INPUTS, **serving.INPUTS, **self.parameters}
         for name, cell in self.section(section, "summary where").items():
             nodes["where", name] = section.keys.get(name, cell) if section and name not in (*CORE, *known) else cell
             value: float | str | None = cell.shown
@@ -430,7 +433,7 @@ class Reader:
     def summary_choices(self, summary: Summary, given: Any, defaults: Mapping[str, float | str]) -> None:
         """A value that the summary starts with must be that of some row."""
         for name, value in summary.where.items():
-            parameter = {**shared.INPUTS, **self.parameters}.get(name)
+            parameter = {**shared.INPUTS, **serving.INPUTS, **self.parameters}.get(name)
             fallback = defaults.get(name, parameter.default if parameter else None)
             values = given[name].unique().to_list() if name in given.columns else [None]
             if value not in [fallback if item is None else item for item in values] and (name in CORE or name in shared.INPUTS):

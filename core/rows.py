@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 import polars as pl
 
-from scenario import contract, features, shared
+from scenario import contract, features, serving, shared
 from scenario.entities import FORMATS
 from scenario.spec import Parameter
 from scenario.yamltree import Node
@@ -31,7 +31,7 @@ class Expander:
 
     def __init__(self, reader: Reader, defaults: Mapping[str, float | str]) -> None:
         self.reader, self.source, self.defaults = reader, reader.source, defaults
-        self.known = {**shared.INPUTS, **reader.parameters}
+        self.known = {**shared.INPUTS, **serving.INPUTS, **reader.parameters}
         section = reader.root.value.get("defaults")
         written = section.value if section and isinstance(section.value, dict) else {}
         # A default that is wrong has been complained about; it is not missing as well.
@@ -67,6 +67,11 @@ class Expander:
         if self.source.problems:
             return pl.DataFrame()
         frame = pl.concat(parts, how="diagonal")
+        for name in ("isl", "osl"):
+            if name in frame.columns and name not in self.promised and frame[name].null_count():
+                self.source.say(key or self.reader.root, f"some rows give {name} and some do not; then TPOT would mean two things",
+                                "give isl and osl to all rows, or under defaults:; isl: 0 is decoding alone")  # fmt: skip
+                return pl.DataFrame()
         for name in ("model", "gpu", "method"):
             if name not in frame.columns:
                 frame = frame.with_columns(pl.lit(None, dtype=pl.String).alias(name))
@@ -126,7 +131,17 @@ class Expander:
 
     def missing(self, place: Node, cells: Mapping[str, Node], what: str) -> None:
         names = [name for name in shared.REQUIRED if name not in cells and name not in self.promised]
-        if "context" in names and all(name in cells or name in self.promised for name in CONTEXT_FROM):
+        lengths = [name for name in ("isl", "osl") if name in cells or name in self.promised]
+        if len(lengths) == 1:
+            other = "osl" if lengths == ["isl"] else "isl"
+            self.source.say(place, f"{what} gives {lengths[0]} but no {other}; a request has both", f"isl and {other} go together"
+                            if other == "osl" else "isl: 0 is decoding alone")  # fmt: skip
+        twice = [name for name in CONTEXT_FROM if name in cells or name in self.promised]
+        if lengths and twice:
+            self.source.say(place, f"{what} gives both {lengths[0]} and {twice[0]}; a request is described by one pair",
+                            "isl and osl: serving at a steady state; prompt_tokens and output_tokens: one request alone")  # fmt: skip
+        # The mean length of the cache follows from both lengths of a request.
+        if "context" in names and (lengths or all(name in cells or name in self.promised for name in CONTEXT_FROM)):
             names.remove("context")
         others = [name for name in names if name != "context"]
         if others:

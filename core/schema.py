@@ -8,9 +8,9 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from typing import Any
 
-from scenario import catalog, contract, entities, shared, stacks
+from scenario import catalog, contract, entities, serving, shared, stacks
 from scenario.host import Host
-from scenario.spec import Parameter
+from scenario.spec import Method, Parameter, TimeModel
 from scenario.table import KEYS, VERSION, parameter_specs
 
 Schema = dict[str, Any]
@@ -81,7 +81,7 @@ def _inputs(host: Host) -> Schema:
     names: dict[str, Schema] = {"model": {"$ref": "#/definitions/model"}, "gpu": {"$ref": "#/definitions/gpu"},
                                 "method": {"$ref": "#/definitions/method"}}  # fmt: skip
     names["time_model"] = {"enum": list(host.time_models), "description": "How a pass is timed."}
-    return names | {name: _parameter(p) for name, p in (shared.INPUTS | parameter_specs(host)).items()}
+    return names | {name: _parameter(p) for name, p in (shared.INPUTS | serving.INPUTS | parameter_specs(host)).items()}
 
 
 def _entries(fields: Mapping[str, Parameter], notes: Iterable[str]) -> Schema:
@@ -92,7 +92,8 @@ def _entries(fields: Mapping[str, Parameter], notes: Iterable[str]) -> Schema:
 def _sections(host: Host) -> dict[str, Schema]:
     inputs = _inputs(host)
     axes = {name: _one_or_many(value) for name, value in inputs.items()}
-    no_method = {name: value for name, value in inputs.items() if name in shared.INPUTS or name in ("model", "gpu", "method")}
+    no_method = {name: value for name, value in inputs.items() if name in shared.INPUTS or name in serving.INPUTS or name in ("model", "gpu", "method")}
+    owners: list[Method | TimeModel] = [*host.methods.values(), *host.time_models.values()]
     formula: Schema = {"$ref": "#/definitions/formula"}
     texts = dict.fromkeys(("unit", "doc", "title", "format", "source"), TEXT)
     column = {"type": "object", "properties": {"formula": formula, **texts}, "required": ["formula"], "additionalProperties": False}
@@ -102,6 +103,8 @@ def _sections(host: Host) -> dict[str, Schema]:
     points = {"type": "array", "minItems": 2, "items": point}
     listed = {"type": ["string", "array"], "items": TEXT}
     return {
+        "hardware": {"anyOf": [TEXT, {"type": "array", "items": TEXT}, {"type": "object"}]},
+        "measured": {"type": "object", "additionalProperties": {"type": "object", "required": ["points"]}},
         "version": {"const": VERSION},
         "title": {"type": ["string", "number"]},
         "time_model": {"enum": list(host.time_models)},
@@ -115,9 +118,9 @@ def _sections(host: Host) -> dict[str, Schema]:
             "type": "object", "properties": {"id": {"type": ["string", "number"], "description": "The row's name."}, **axes},
             "additionalProperties": False}},
         "parameters": {"type": "object", "additionalProperties": False, "properties": {
-            method.name: {"type": "object", "description": method.doc, "additionalProperties": False,
-                          "properties": {name: _parameter(p) for name, p in method.parameters.items()}}
-            for method in host.methods.values()}},
+            owner.name: {"type": "object", "description": owner.doc, "additionalProperties": False,
+                         "properties": {name: _parameter(p) for name, p in owner.parameters.items()}}
+            for owner in owners}},
         "models": _entries(entities.MODEL_FIELDS, entities.MODEL_NOTES),
         "gpus": _entries(entities.GPU_FIELDS, entities.GPU_NOTES),
         "prices": {"type": "object", "additionalProperties": {"anyOf": [{"type": "number", "minimum": 0}, price]}},

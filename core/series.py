@@ -7,7 +7,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import replace
 
 from scenario import vectors
-from scenario.catalog import NAME, mapping, same_but_case
+from scenario.catalog import NAME, Catalog, mapping, same_but_case
 from scenario.yamltree import Node, Source
 
 KINDS = ("rates", "marginal", "conditional", "lengths")
@@ -83,6 +83,35 @@ def curves(source: Source, node: Node | None) -> dict[str, vectors.Curve]:
             pairs = tuple((float(x), float(y)) for x, y in points)
             found[name] = vectors.Curve(name, pairs, notes.get("source", source.file), notes.get("doc", ""))
     return found
+
+
+def measured(source: Source, node: Node | None, known: Catalog) -> tuple[tuple[vectors.Curve, dict[str, str | float]], ...]:
+    """The checked ``measured`` section: pass times in ms by token rows, each with what it holds for (model, GPU, GPUs)."""
+    found = []
+    for name, entry in named(source, node, "measured time").items():
+        if not isinstance(entry.value, dict) or "points" not in entry.value:
+            source.say(entry, f"'{name}' needs points: [[rows, ms], ...], and the model and gpu they were measured on")
+            continue
+        where: dict[str, str | float] = {}
+        for key, cell in entry.value.items():
+            if key in ("model", "gpu"):
+                names = list(known.models if key == "model" else known.gpus)
+                if cell.value not in names:
+                    source.unknown(cell, cell.shown, key, names)
+                where[key] = cell.shown
+            elif key == "gpus" and isinstance(cell.value, int | float) and not isinstance(cell.value, bool):
+                where[key] = float(cell.value)
+            elif key not in ("points", "source", "doc"):
+                source.unknown(entry.keys.get(key, cell), key, "measured field", ["model", "gpu", "gpus", "points", "source", "doc"])
+        plain = Node({key: cell for key, cell in entry.value.items() if key in ("points", "source", "doc")}, entry.line, entry.column)
+        curve = curves(source, Node({name: plain}, entry.line, entry.column)).get(name)
+        if curve and curve.points[0][0] <= 0:
+            source.say(entry, f"'{name}': token rows are at least 1")
+        elif curve and any(ms <= 0 for _, ms in curve.points):
+            source.say(entry, f"'{name}': a pass takes more than 0 ms")
+        elif curve:
+            found.append((curve, where))
+    return tuple(found)
 
 
 def _is_point(point: object) -> bool:

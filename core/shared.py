@@ -63,6 +63,8 @@ FUNCTIONS: tuple[Function, ...] = (
              "experts * (1 - exp(rows * log(max(1 - experts_per_token / experts, 1e-15)))) if experts > 0 else 0",
              "Routed experts of a layer that a number of token rows touch, under uniform routing: n (1 - (1 - k/n)^m).",
              "Expected distinct draws; the power is written with exp and log, which spreadsheets do not underflow."),
+    Function("expert_params_hit", ("rows",), "moe_layers * expert_params * experts_hit(rows)",
+             "Parameters of routed experts read in one pass over this many token rows."),
     Function("params_hit", ("rows",), "unrouted_params + embedding_params + lm_head_params + moe_layers * expert_params * experts_hit(rows)",
              "Parameters read in one pass over this many token rows."),
     Function("packed_gb", ("count",),

@@ -84,7 +84,10 @@ class Method:
 class TimeModel:
     """How long one forward pass takes, in ms, as a formula of ``rows``, ``weight_gb`` and ``kv_gb``.
 
-    ``rows`` are the token rows of the pass, ``weight_gb`` and ``kv_gb`` what it reads, in GB.
+    ``rows`` are the token rows of the pass, ``weight_gb`` and ``kv_gb`` what it reads, in GB. ``draft`` is the time of
+    one pass of a draft in ms, as a formula of the arguments of ``draft_forward_ms``; empty: that of the bound. ``parameters`` are constants of the whole table (``estimate_knee``). ``columns`` answers the open
+    questions of serving and of the estimate (``prefill_ms``, ``basis``, ``time_error``, ...: see
+    ``scenario list columns``); those left out have the bound's answer.
     """
 
     name: str
@@ -92,6 +95,8 @@ class TimeModel:
     title: str = ""
     doc: str = ""
     parameters: Mapping[str, Parameter] = field(default_factory=dict)
+    columns: Mapping[str, Column] = field(default_factory=dict)
+    draft: str = ""
     source: str = ""
     api: int = API
 

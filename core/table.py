@@ -18,10 +18,11 @@ from typing import TYPE_CHECKING, Any
 from scenario import yamltree
 from scenario.catalog import Catalog
 from scenario.errors import Problem, TableError, nearest
+from scenario.hardware import Constants
 from scenario.host import Host
 from scenario.spec import Column, Parameter
 from scenario.stacks import Stack
-from scenario.vectors import Vectors
+from scenario.vectors import Curve, Vectors
 from scenario.yamltree import Node, Source
 
 if TYPE_CHECKING:
@@ -33,7 +34,7 @@ VERSION = 1
 KEYS: dict[str, str] = {
     "version": "version of the table format: 1",
     "title": "what the table is about",
-    "time_model": "how a pass is timed: bound",
+    "time_model": "how a pass is timed: bound, estimate or measured",
     "preset": "named parameter values to start from: a name or a list",
     "defaults": "inputs of every row that does not say otherwise",
     "grid": "lists of inputs; every combination is a row",
@@ -45,6 +46,8 @@ KEYS: dict[str, str] = {
     "profiles": "acceptance profiles: marginal or conditional rates per draft position, or lengths by gamma",
     "trees": "draft trees: rates by rank, and nodes per depth, a topology, or how it grows",
     "curves": "measured points, read with curve(\"name\", x)",
+    "hardware": "constants of the estimate: a file that scenario calibrate wrote, or sets by name",
+    "measured": "measured pass times [rows, ms] by name, each for a model and a GPU",
     "columns": "columns of this table: a formula each",
     "show": "further columns to work out: best_gamma, break_even, acceptance, or single ones",
     "where": "a condition; rows that fail it are left out of the output",
@@ -106,6 +109,8 @@ class Table:
     extras: Extras | None = None
     """What an analyst added to the workbook that the table was read from."""
     notes: tuple[str, ...] = ()
+    hardware: tuple[Constants, ...] = ()
+    measured: tuple[tuple[Curve, Mapping[str, str | float]], ...] = ()
     show: tuple[str, ...] = ()
     features: frozenset[str] = frozenset()
     """Features that are active whatever the rows give: those of the workbook that a table is read from."""

@@ -13,7 +13,7 @@ from rich.console import Console
 from rich.table import Table
 from rich.text import Text
 
-from scenario import answers, api, catalog, contract, entities, features, functions, shared
+from scenario import answers, api, catalog, contract, entities, features, functions, serving, shared
 from scenario.book import Field
 from scenario.expr import UNLIMITED
 from scenario.host import Host
@@ -23,9 +23,10 @@ from scenario.xlsx_check import Checked, shown_as
 
 MAX_SHOWN = 40
 FIRST = ("model", "gpu", "batch", "context", "method")
-METRICS = ("tpot_ms", "tokens_per_s", "speedup", "usd_per_million_tokens", "memory_gb", "bound", "max_batch", "status")
+METRICS = ("tpot_ms", "ttft_ms", "tokens_per_s", "speedup", "verdict", "usd_per_million_tokens", "usd_low", "usd_high", "memory_gb", "bound",
+           "max_batch", "status")  # fmt: skip
 IMPORTANT = ("tpot_ms", "tokens_per_s", "speedup", "usd_per_million_tokens", "status")
-LABELS = {"tpot_ms": "TPOT", "tokens_per_s": "tokens/s", "usd_per_million_tokens": "$/1M tokens", "memory_gb": "memory",
+LABELS = {"tpot_ms": "TPOT", "ttft_ms": "TTFT", "usd_low": "low", "usd_high": "high", "tokens_per_s": "tokens/s", "usd_per_million_tokens": "$/1M tokens", "memory_gb": "memory",
           "max_batch": "max batch"}  # fmt: skip
 """Headers of the metrics; every other column is headed by its name."""
 WIDE = 10_000
@@ -76,6 +77,10 @@ def print_result(result: Result) -> None:
     if left_out:
         console.print(Text("not shown for want of width: " + ", ".join(left_out), style="dim"))
     model = "a bound: no server is faster, real ones are slower" if table.time_model == "bound" else f"by the model '{table.time_model}'"
+    if "time_error" in frame.columns and frame["time_error"].drop_nulls().len():
+        bases, errors = frame["basis"].drop_nulls().unique(maintain_order=True).to_list(), frame["time_error"].drop_nulls().to_list()
+        reach = f"{min(errors):.0%}" if min(errors) == max(errors) else f"{min(errors):.0%} to {max(errors):.0%}"
+        model = f"{', '.join(bases)}: nine of ten measurements lie within {reach}"
     notes = [f"{frame.height:,} row{'s' if frame.height != 1 else ''}", *(["all fit"] if all_well else []), f"times are {model}"]
     if "status" in left_out:  # a dash needs its reason
         for status, count in frame.filter(pl.col("status") != "ok")["status"].value_counts(sort=True).iter_rows():
@@ -168,11 +173,15 @@ def print_list(what: str, host: Host) -> None:
                 said = ", ".join(parameter.choices) if parameter.kind == "choice" else said
                 _entry(f"{name} = {_default(parameter)} ({said})", [parameter.doc, parameter.source and f"Source: {parameter.source}"], 2)
     elif what == "columns":
-        for name, parameter in shared.INPUTS.items():
-            _entry(_with_unit(name, parameter.unit), [parameter.doc, "An input."])
-        columns = {**shared.COLUMNS, **entities.MODEL_COLUMNS, **{name: named.column for name, named in host.columns.items()}}
+        for name, parameter in {**shared.INPUTS, **serving.INPUTS}.items():
+            said = "An input." if name in shared.INPUTS else "An input of tables that give it."
+            _entry(_with_unit(name, parameter.unit), [parameter.doc, said])
+        extra = {name: column for name, column in (serving.COLUMNS | serving.ESTIMATE_COLUMNS | serving.FIRST_COLUMNS).items() if name not in shared.COLUMNS}
+        columns = {**shared.COLUMNS, **extra, **entities.MODEL_COLUMNS, **{name: named.column for name, named in host.columns.items()}}
         for name, column in columns.items():
             asked = "Open: methods answer it; vanilla: " if name in shared.OPEN else "= "
+            if name in serving.EVERY_QUESTION:
+                asked = "Open: time models answer it; the bound: "
             _entry(_with_unit(name, column.unit), [column.doc, f"{asked}{column.formula}", column.source and f"Source: {column.source}"])
         for feature in features.FEATURES:
             by = " or ".join((*feature.inputs, *(f"{name}: {'auto' if value == 0 else value}" for name, found in feature.values.items()
@@ -184,6 +193,7 @@ def print_list(what: str, host: Host) -> None:
         for name in answers.SHOWN:
             _entry(_with_unit(name, answers.ASKED[name].unit), [answers.ASKED[name].doc, "Worked out where a table mentions it (show:)."])
         catalogs = {f"gpu_{name}": field for name, field in entities.GPU_FIELDS.items()} | entities.MODEL_FIELDS
+        catalogs |= {f"hardware_{name}": field for name, field in entities.HARDWARE_FIELDS.items()}
         for name, parameter in catalogs.items():
             _entry(_with_unit(name, parameter.unit), [parameter.doc, "From the catalog."])
     elif what == "functions":

@@ -9,7 +9,7 @@ from typing import Any, Protocol
 
 import polars as pl
 
-from scenario import contract, shared
+from scenario import contract, serving, shared
 from scenario.book import Book
 from scenario.host import Host
 from scenario.reader import CORE, Reader
@@ -128,7 +128,7 @@ class RowReader:
         self.owner, self.header, self.base = owner, header, base
         self.known: dict[str, Parameter | None] = {"id": None, **dict.fromkeys((*CORE, "time_model"))}
         specs = Reader(owner.source, Node({}, 0, 0), owner.host, owner.max_rows).parameters
-        self.known |= {**shared.INPUTS, **specs}
+        self.known |= {**shared.INPUTS, **serving.INPUTS, **specs}
         self.inputs = self.input_columns()
         self.values: dict[str, list[Any]] = {name: [] for name in self.inputs}
         self.numbers: list[int] = []
@@ -141,7 +141,7 @@ class RowReader:
         for name in self.known:
             if f"{name}_given" in columns:
                 found[name] = columns[f"{name}_given"]
-            elif name in columns and (name in ("id", *CORE) or name in shared.REQUIRED):
+            elif name in columns and (name in ("id", *CORE, "isl", "osl") or name in shared.REQUIRED):
                 found[name] = columns[name]
         for name in columns:
             if name.endswith("_override"):
@@ -393,8 +393,9 @@ class WorkbookReader(Reader):
 
     def required(self, frame: pl.DataFrame, defaults: Mapping[str, float | str]) -> None:
         sheet, numbers = self.found.header.sheet.title, self.found.numbers
+        served = {"isl", "osl"} <= {*frame.columns, *defaults}  # then the context follows from both
         for name in shared.REQUIRED:
-            if name in defaults:
+            if name in defaults or (served and name == "context"):
                 continue
             if name not in frame.columns:
                 if name not in self.found.inputs:

@@ -11,7 +11,7 @@ from collections.abc import Collection, Iterator
 from pathlib import Path
 from typing import Any
 
-from scenario import catalog, contract, entities, features, shared, yamltree
+from scenario import catalog, contract, entities, features, shared, timing, yamltree
 from scenario.assemble import assemble, scalar_name
 from scenario.book import Book, EntityTable
 from scenario.catalog import number_hint
@@ -27,7 +27,7 @@ from scenario.xlsx_rows import ANY, BAD, RATE, Header, Reading, RowReader, Typed
 from scenario.xlsx_zip import SheetPart, Workbook
 from scenario.yamltree import Node, Source
 
-SHEETS = {"models": "Models", "gpus": "GPUs", "methods": "Methods", "formats": "Formats"}
+SHEETS = {"models": "Models", "gpus": "GPUs", "methods": "Methods", "formats": "Formats", "hardware": "Hardware"}
 PIECE = 30_000
 """Characters of a line of Source that stand in one cell."""
 SEARCH = 60
@@ -60,11 +60,12 @@ class _Reader:
         assert header is not None
         self.found.header = header
         root = self.base_tree()
-        base = self.base_book(root, features.seen(header.columns))
+        base = self.base_book(root, header)
         self.found.base = base
         self.assumptions(root, base)
-        for name in ("models", "gpus"):
-            self.entity(root, base.tables[name])
+        for name in ("models", "gpus", "hardware"):
+            if name in base.tables:
+                self.entity(root, base.tables[name])
         self.fixed(base)
         self.profiles(root, base)
         self.curves(root, base)
@@ -158,19 +159,23 @@ class _Reader:
         _relocate(node)
         return node
 
-    def base_book(self, root: Node, parts_used: frozenset[str]) -> Book:
+    def base_book(self, root: Node, header: Header) -> Book:
         """What the engine would assume by the Source sheet alone: what cells say is compared with this.
 
-        ``parts_used`` are the features whose columns the workbook has.
+        It has the features and the optional inputs whose columns the workbook has.
         """
         known = catalog.builtin()
         row = {"model": next(iter(known.models)), "gpu": next(iter(known.gpus)), "batch": 1, "context": 0, "method": next(iter(self.host.methods))}
-        cells = {name: Node(value, 0, 0, path="rows") for name, value in row.items()}
+        optional = {"isl": 0, "osl": 1, "engine": "any"}
+        row |= {name: value for name, value in optional.items() if {name, f"{name}_given"} & header.columns.keys()}
+        models = list(self.host.time_models) if "time_model_given" in header.columns else [None]
+        listed = [{**row, **({"time_model": model} if model else {})} for model in models]
+        cells = [Node({name: Node(value, 0, 0, path="rows") for name, value in one.items()}, 0, 0) for one in listed]
         parts = {key: node for key, node in root.value.items() if key != "summary"}  # which may start at rows that are not here
-        with_row = Node({**parts, "rows": Node([Node(cells, 0, 0)], 0, 0)}, 0, 0, keys=dict(root.keys))
+        with_row = Node({**parts, "rows": Node(cells, 0, 0)}, 0, 0, keys=dict(root.keys))
         source = Source(f"{self.workbook.path}, sheet Source", "")
         table = Reader(source, with_row, self.host, self.max_rows).table()
-        table.features = parts_used
+        table.features = features.seen(header.columns)
         return assemble(table, self.host)
 
     # -- assumptions -----------------------------------------------------------------------------------
@@ -224,6 +229,8 @@ class _Reader:
     def path_of(self, name: str, owner: str, base: Book) -> tuple[str, ...]:
         if not owner:
             return ("time_model",) if name == "default_time_model" else ("defaults", name.removeprefix("default_"))
+        if owner not in base.methods:
+            return "parameters", owner, name.removeprefix(timing.scalar_name(self.host.time_models[owner], ""))
         method = base.methods[owner]
         key = next(key for key in method.parameters if scalar_name(method, key) == name)
         return "parameters", owner, key
@@ -278,7 +285,7 @@ class _Reader:
         header = self.header(SHEETS[table.name], f"T_{table.name}", ("name",))
         if header is None:
             return
-        fields = entities.MODEL_FIELDS if table.name == "models" else entities.GPU_FIELDS
+        fields = {"models": entities.MODEL_FIELDS, "gpus": entities.GPU_FIELDS, "hardware": entities.HARDWARE_FIELDS}[table.name]
         known = {str(row["name"]): row for row in table.rows}
         missing = [name for name in fields if name not in header.columns]
         if missing:
@@ -294,6 +301,9 @@ class _Reader:
             name = name_cell.value.strip() if isinstance(name_cell.value, str) else plain(name_cell.value)
             place_of.rows[row.number] = name
             old = known.get(name)
+            if old is None and table.name == "hardware":
+                self.found.notes.append(f"{header.place('name', row.number)}: a new set of constants needs its GPUs: give it under hardware:")
+                continue
             if old is None:
                 self.new_entry(root, header, table, name, row)
             for key, parameter in fields.items():
@@ -409,7 +419,10 @@ class _Reader:
             old = base.vectors.curves.get(name)
             if old is None or [list(point) for point in old.points] != pairs:
                 rows_ = [Node([Node(v, 0, 0, path=places[name]) for v in pair], 0, 0, path=places[name]) for pair in pairs]
-                self.series(root, "curves", name, "points", Node(rows_, 0, 0, path=places[name]), said[name])
+                if name in {curve.name for curve, _ in base.table.measured}:
+                    self.set(root, ("measured", name, "points"), Node(rows_, 0, 0, path=places[name]))
+                else:
+                    self.series(root, "curves", name, "points", Node(rows_, 0, 0, path=places[name]), said[name])
 
     def formula_texts(self, root: Node, base: Book) -> None:
         """The table's own columns may be changed on the sheet Formulas; the engine's may not."""

@@ -26,6 +26,7 @@ ABOUT = {
     "formats": "Bits per stored value, scales included.",
     "time_models": "How a forward pass is timed.",
     "encoders": "Image encoders (blue), and the tokens and arithmetic of one image of the size on Assumptions (black).",
+    "hardware": "Constants of the estimate: fitted efficiencies and fixed times by GPU and engine, with the error they leave.",
 }
 
 
@@ -66,7 +67,7 @@ def assumptions(book: Book, workbook: Workbook) -> Sheet:
     heads(sheet, "Assumptions", "One value each for the whole workbook. A row of Scenarios that gives its own value overrides it.", names)
     row = FIRST
     for scalar in book.scalars.values():
-        group = f"method {scalar.owner}" if scalar.owner else "all rows"
+        group = "all rows" if not scalar.owner else f"{'time model' if scalar.owner in book.time_models else 'method'} {scalar.owner}"
         sheet.put(row, 1, group, "scn.meta")
         sheet.put(row, 2, scalar.name, "scn.label")
         sheet.put(row, 3, scalar.value, "scn.input", scalar_format(scalar))

@@ -150,7 +150,8 @@ def _roofline(result: Result, layout: Layout, feed: _Feed) -> ScatterChart:
         else:
             first = result.full[name][0] if result.full.height else 0
             note(name, f"INDEX({layout.span(name)},1)", first)
-    ridge = _pass(result, cells, [1], "weight_gb_bf16")[0] / max(_compute(result, cells, [1])[0], 1e-30)
+    straight = book.time_models == ["bound"]  # only the bound has two straight parts that meet at a ridge
+    ridge = _pass(result, cells, [1], "weight_gb_bf16")[0] / max(_compute(result, cells, [1])[0], 1e-30) if straight else 0.0
     first = row + 1
     for column, head in enumerate(("token rows m", "BF16", "INT4 weights", "compute only", "ridge"), 1):
         sheet.put(row, column, head, "scn.head")
@@ -161,12 +162,12 @@ def _roofline(result: Result, layout: Layout, feed: _Feed) -> ScatterChart:
         at = first + index
         sheet.put(at, 1, rows, "scn.calc", "#,##0")
         for column, weight in ((2, cells["weight_gb_bf16"][0]), (3, cells["weight_gb_int4"][0]), (4, "0")):
-            text = _pass_text(result, cells, weight, f"$A{at}")
+            text = _pass_text(result, layout, cells, weight, f"$A{at}")
             sheet.formula(at, column, text, values[column][index], "scn.calc", "0.000")
     last = first + len(ROWS) - 1
     # Where the two straight parts of the BF16 line meet: memory time over compute time per row.
     meet = f"B{first}/D{first}"
-    for at, height, factor in ((last + 1, values[2][0], 1.0), (last + 2, values[4][0], 0.0)):
+    for at, height, factor in ((last + 1, values[2][0], 1.0), (last + 2, values[4][0], 0.0)) if straight else ():
         sheet.formula(at, 1, meet, ridge, "scn.calc", "#,##0")
         low = f"B{first}" if factor else f"D{first}"
         sheet.formula(at, 5, low, height, "scn.calc", "0.000")
@@ -174,7 +175,8 @@ def _roofline(result: Result, layout: Layout, feed: _Feed) -> ScatterChart:
     chart = _chart("Pass time against token rows", "token rows m", "time of one pass (ms)", log_x=True, log_y=True)
     for column, color, dash in ((2, COLORS[0], None), (3, COLORS[1], None), (4, "7F7F7F", "sysDash")):
         _add(chart, sheet, 1, column, first, last, color, dash=dash, head=first - 1)
-    _add(chart, sheet, 1, 5, last + 1, last + 2, "C00000", dash="dash", head=first - 1)
+    if straight:
+        _add(chart, sheet, 1, 5, last + 1, last + 2, "C00000", dash="dash", head=first - 1)
     return chart
 
 
@@ -186,7 +188,7 @@ def _names(result: Result, cells: dict[str, tuple[str, Any]], rows: list[int], w
 
 def _pass(result: Result, cells: dict[str, tuple[str, Any]], rows: list[int], weight: str | None) -> list[float]:
     assert result.book.pass_ms is not None
-    frame = pl.DataFrame(_names(result, cells, rows, weight))
+    frame = pl.DataFrame(_names(result, cells, rows, weight)).cast({pl.Null: pl.Float64})
     return frame.select(compile_polars(result.book.pass_ms, result.book.vectors, {}).alias("t"))["t"].to_list()
 
 
@@ -194,10 +196,10 @@ def _compute(result: Result, cells: dict[str, tuple[str, Any]], rows: list[int])
     return _pass(result, cells, rows, None)
 
 
-def _pass_text(result: Result, cells: dict[str, tuple[str, Any]], weight: str, rows: str) -> str:
+def _pass_text(result: Result, layout: Layout, cells: dict[str, tuple[str, Any]], weight: str, rows: str) -> str:
     assert result.book.pass_ms is not None
     known = {"rows": rows, "weight_gb": weight, "kv_gb": "0"}
-    return compile_excel(result.book.pass_ms, lambda name: known.get(name) or cells[name][0])
+    return compile_excel(result.book.pass_ms, lambda name: known.get(name) or cells[name][0], layout.vector_range)
 
 
 def _by_batch(result: Result, layout: Layout, feed: _Feed, frame: pl.DataFrame, batches: list[float], methods: list[str]) -> dict[str, int]:

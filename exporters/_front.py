@@ -48,6 +48,7 @@ def readme(result: Result, layout: Layout, workbook: Workbook) -> Sheet:
         "Assumptions": "Every constant with value, unit, range, meaning and source.",
         "Models": "Architectures and what follows from them.", "GPUs": "Memory, bandwidth, peak rates, prices.",
         "Methods": "Decoding methods and stacks.", "Formats": "Bits of each number format.", "Time models": "How a pass is timed.",
+        "Hardware": "Constants of the estimate by GPU and engine, with their error and source.",
         "Profiles": "Acceptance by draft position.", "Curves": "Measured points.",
         "Trees": "Draft trees node by node.", "By gamma": "What each number of draft tokens would give.",
         "Sensitivity": "What each input's low and high value make of the price, with its chart.",
@@ -100,8 +101,16 @@ def _notes(result: Result) -> list[str]:
         "A row that does not fit in memory keeps its sizes and pass times, and shows no TPOT, throughput, speedup or price; its status says why.",
         "A blank input means that the default on Assumptions applies; the APPLIED columns of Scenarios show what does.",
         "What cannot be computed is blank. Numbers are rounded by their format only.",
-        "gpus pools memory, bandwidth and arithmetic of several GPUs ideally; communication is not counted.",
     ]
+    if result.book.time_models == ["bound"]:
+        notes.append("gpus pools memory, bandwidth and arithmetic of several GPUs ideally; communication is not counted.")
+    else:
+        notes += [
+            "basis says what the times of a row rest on: the bound, an estimate with shipped or calibrated constants, or measured points; "
+            "extrapolated ones are outside what was measured.",
+            "low and high: nine of ten measurements that the constants were not fitted to lie between. A method is better only when its "
+            "speedup is above 1 at the low end, too. What an estimate leaves out: docs/estimate.md.",
+        ]
     if table.where is not None:
         notes.append(f"where: {table.where.text} was applied when this file was written ({result.left_out:,} rows left out); it does not act in here.")
     if table.sort:

@@ -20,11 +20,12 @@ FIRST = 6
 SPARE = 50
 """Free rows below a catalog table that lookups already cover."""
 TITLES = {"models": "Models", "gpus": "GPUs", "methods": "Methods", "formats": "Formats", "time_models": "Time models",
-          "encoders": "Encoders"}  # fmt: skip
+          "encoders": "Encoders", "hardware": "Hardware"}  # fmt: skip
 CORE = ("model", "gpu", "method")
 RESULTS = (
     "status", "fits", "bound", "tokens_per_round", "round_ms", "tpot_ms", "tokens_per_s", "speedup", "memory_gb", "max_batch",
-    "usd_per_million_tokens",
+    "usd_per_million_tokens", "basis", "tpot_low_ms", "tpot_high_ms", "tokens_per_s_low", "tokens_per_s_high", "speedup_low",
+    "speedup_high", "verdict", "usd_low", "usd_high", "ttft_ms", "ttft_low_ms", "ttft_high_ms", "requests_per_s",
 )  # fmt: skip
 """What people come for stands right beside the inputs; the working follows further right."""
 POSITIONS = 16

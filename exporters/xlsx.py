@@ -8,8 +8,8 @@ from typing import BinaryIO
 from scenario import Exporter, Result, hookimpl
 
 MAX_ROWS = 1_048_576 - 5
-TITLES = ("README", "Summary", "Charts", "Scenarios", "Assumptions", "Models", "GPUs", "Methods", "Formats", "Time models", "Encoders",
-          "Profiles", "Trees", "Curves", "By gamma", "By batch", "Sensitivity", "Formulas", "Checks", "Chart data", "Lists",
+TITLES = ("README", "Summary", "Charts", "Scenarios", "Assumptions", "Models", "GPUs", "Methods", "Formats", "Hardware", "Time models",
+          "Encoders", "Profiles", "Trees", "Curves", "By gamma", "By batch", "Sensitivity", "Formulas", "Checks", "Chart data", "Lists",
           "Source")  # fmt: skip
 """The sheets that a workbook may have of its own; others are the analyst's."""
 

@@ -1,0 +1,72 @@
+"""The estimate: the bound's terms at the efficiencies that engines reach, and the fixed times that they add."""
+
+from collections.abc import Iterator
+
+from scenario import Column, Function, Parameter, TimeModel, hookimpl
+
+# Weights that no token reads: an input embedding of its own is only looked up.
+EXPERTS = "expert_params_hit(rows)"
+STREAMED = f"max(1 - ({EXPERTS} + (embedding_params if lm_head_params > 0 else 0)) / params_hit(rows), 0)"
+WEIGHTS = (
+    f"weight_gb / (gpu_bandwidth_tb_s * gpus) * ({STREAMED} / hardware_weight_mbu"
+    f" + {EXPERTS} / params_hit(rows) / hardware_expert_mbu)"
+)
+COMPUTE = "2 * rows * gemm_params / (peak_tflops * gpus * hardware_gemm_mfu * 1e9)"
+CACHE = (
+    "max(kv_gb / (gpu_bandwidth_tb_s * gpus * hardware_kv_mbu),"
+    " rows * attention_flops_per_token / (gpu_bf16_tflops * gpus * hardware_gemm_mfu * 1e9))"
+)
+FIXED = "hardware_step_ms + (layers * hardware_layer_us + moe_layers * hardware_moe_layer_us + batch * hardware_sequence_us) / 1000"
+LINK = "(coalesce(gpu_nvlink_gb_s / 2, gpu_pcie_gb_s, 25) * hardware_link_share)"
+
+
+SOURCE = (
+    "A roofline with fitted efficiencies; tensor parallelism: Shoeybi et al. 2019, arXiv:1909.08053, two all-reduces per layer; "
+    "the rounded knee after kernels W4A16 against batch, arXiv:2408.11743. Constants: see the sheet Hardware."
+)
+
+
+@hookimpl
+def scenario_functions() -> Iterator[Function]:
+    yield Function(
+        "pooled_comm_ms",
+        ("rows",),
+        "(2 * layers * (hardware_hop_us / 1000 * log(gpus) / log(2)"
+        f" + 4 * rows * hidden * (gpus - 1) / gpus / {LINK} / 1e6) if gpus > 1 else 0)",
+        "Two all-reduces per layer on pooled GPUs: a latency per doubling, and the bytes of a ring; 0 in tables that give parallel "
+        "sizes, whose communication is a term of its own.",
+        "Tensor parallelism: Shoeybi et al. 2019, arXiv:1909.08053",
+    )
+
+
+@hookimpl
+def scenario_time_models() -> Iterator[TimeModel]:
+    yield TimeModel(
+        name="estimate",
+        title="Estimate",
+        doc="Streamed weights and arithmetic meet in a rounded knee; KV cache, launches, sampling and all-reduces add up. "
+        "Each at what engines reach on that GPU.",
+        formula=f"(({WEIGHTS}) ** knee + ({COMPUTE}) ** knee) ** (1 / knee) + {CACHE} + {FIXED} + pooled_comm_ms(rows)",
+        draft="(read * bits_ / 8e9 + cache_gb) / (gpu_bandwidth_tb_s * gpus_ * hardware_weight_mbu)"
+        " + 2 * batch * (active + head) / (gpu_bf16_tflops * gpus_ * hardware_gemm_mfu * 1e9)"
+        " + head * bits_ / 8e9 / (gpu_bandwidth_tb_s * gpus_ * hardware_weight_mbu)"
+        " + (layers_ * layer_launch_us + min(layers_, 1) * hardware_draft_pass_us) / 1000",
+        parameters={
+            "knee": Parameter(
+                2, 1, 16, "", "How sharp the knee between reading weights and computing is: 1 adds both, 16 takes the larger.",
+                "Speculation by batch on a whole model asks for 1 to 2, serving rows leave it open, a W4A16 kernel of its own has about 4: "
+                "docs/accuracy.md",
+            ),
+        },
+        columns={
+            "prefill_ms": Column("prefill_gflops / (peak_tflops * gpus * hardware_gemm_mfu) + pooled_comm_ms(isl)", "ms"),
+            "prefill_share": Column("hardware_prefill_share"),
+            "first_token_ms": Column("hardware_first_token_ms", "ms"),
+            "queue_share": Column("hardware_queue_share"),
+            "basis": Column('"estimate (calibrated)" if hardware_calibrated > 0 else "estimate (default)"'),
+            "time_error": Column("hardware_time_error"),
+            "speedup_error": Column("hardware_speedup_error"),
+            "ttft_error": Column("hardware_ttft_error"),
+        },
+        source=SOURCE,
+    )  # fmt: skip
