@@ -124,6 +124,14 @@ class _Reader:
                 self.found.notes.append(f"{header.place(name, header.row)}: the column '{name}' is not carried over; "
                                         f"put such notes on a sheet of your own")  # fmt: skip
 
+    def unused_time_models(self, base: Book) -> set[str]:
+        """The time models that no row of the workbook used when it was written: it has no constants of theirs."""
+        if "time_models" not in base.tables or self.workbook.sheet("Time models") is None:
+            return set()
+        header = self.header("Time models", "T_time_models", ("name",))
+        cells = [row.cells.get(header.columns["name"]) for row in self.body(header)] if header else []
+        return set(self.host.time_models) - {str(cell.value) for cell in cells if cell is not None}
+
     def body(self, header: Header) -> Iterator[Row]:
         """The rows below a header."""
         for row in rows(self.workbook, header.sheet):
@@ -193,7 +201,10 @@ class _Reader:
                 place_of.rows[row.number] = found.value
                 seen[found.value] = header.place("value", row.number), row.cells.get(header.columns["value"])
         gone: list[str] = []
+        unused = self.unused_time_models(base)
         for name, scalar in base.scalars.items():
+            if name not in seen and scalar.owner in unused:
+                continue
             if name not in seen:
                 gone.append(f"{name} ({show(scalar.value)} applies)")
                 continue
