@@ -20,7 +20,7 @@ from scenario.facts import Facts
 from scenario.to_excel import compile_excel
 from scenario.to_polars import compile_polars
 from scenario.to_python import evaluate
-from scenario.vectors import POSITIONS, Curve, Profile, Vectors
+from scenario.vectors import POSITIONS, Curve, Profile, Tree, Vectors
 
 TOLERANCE = 1e-9
 CASES = Path(__file__).parent / "cases"
@@ -30,7 +30,10 @@ DTYPES = {"number": pl.Float64, "text": pl.String, "flag": pl.Boolean, "none": p
 VECTORS = Vectors(
     profiles={"chat": Profile("chat", (0.5, 0.25)), "code": Profile("code", (1.0, 0.5, 0.25))},
     curves={"step": Curve("step", ((1.0, 10.0), (2.0, 12.0), (4.0, 20.0))), "flat": Curve("flat", ((0.0, 3.0), (8.0, 3.0)))},
+    trees={"chat": Tree("chat", ((-1, 0, 1), (-1, 1, 1), (0, 0, 2)), ((0.5, 0.25), (0.5,)))},
 )
+TREES = 60
+"""The column from which the trees stand: names, then tokens and rows by depth."""
 
 
 @dataclass(frozen=True)
@@ -106,7 +109,11 @@ def by_polars(tree: Node, values: Mapping[str, Any], env: Mapping[str, Facts]) -
 
 
 def ranges(curve: str, part: str) -> str:
-    """Where :func:`write_vectors` puts profiles and curves."""
+    """Where :func:`write_vectors` puts profiles, curves and trees."""
+    if curve == "trees":
+        first = TREES + {"names": 0, "tokens": 1, "rows": 2 + POSITIONS}[part]
+        last_column = first + (0 if part == "names" else POSITIONS)
+        return f"Vectors!${get_column_letter(first)}$1:${get_column_letter(last_column)}${len(VECTORS.trees)}"
     if curve == "profiles":
         last = len(VECTORS.profiles)
         return f"Vectors!$A$1:$A${last}" if part == "names" else f"Vectors!$B$1:${get_column_letter(POSITIONS + 2)}${last}"
@@ -119,6 +126,9 @@ def write_vectors(sheet: Any) -> None:
         sheet.cell(row, 1, profile.name)
         for n, length in enumerate(profile.lengths):
             sheet.cell(row, 2 + n, length)
+    for row, tree in enumerate(VECTORS.trees.values(), 1):
+        for column, value in enumerate((tree.name, *tree.tokens, *tree.rows), TREES):
+            sheet.cell(row, column, value)
     for index, curve in enumerate(VECTORS.curves.values()):
         for row, ((x, y), slope) in enumerate(zip(curve.points, curve.slopes, strict=True), 1):
             for part, value in enumerate((x, y, slope)):
