@@ -96,6 +96,7 @@ def numbers(table: Table, host: Host) -> dict[str, Parameter]:
     from scenario import shared
 
     known = {**shared.INPUTS, **parameter_specs(host)}
+    known["gpus"] = replace(known["gpus"], low=1)  # 0 stands for auto, which is not a size to vary
     return {name: p for name, p in known.items() if p.kind in ("number", "integer")}
 
 
