@@ -185,7 +185,9 @@ class RowReader:
         shown: dict[str, list[Any]] = {name: [] for name in formulas} if owner.keep_shown else {}
         extra: dict[str, dict[int, Cell]] = {name: {} for name in others}
         until = max([*self.inputs.values(), *others.values()], default=1)
-        whole = header.row + (10**7 if owner.keep_shown else WHOLE)
+        last = max((int(end) for end in re.findall(r":[A-Z]+([0-9]+)(?: |$)", " ".join(header.sheet.tables.values()))), default=0)
+        # A long sheet is read by its inputs: there, comparing every formula would take most of the time.
+        whole = 10**7 if owner.keep_shown else header.row + WHOLE if last <= header.row + WHOLE else header.row + 1
 
         def full(row: int, found: int) -> bool:
             return row <= whole or 0 < found < len(formulas)

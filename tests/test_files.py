@@ -181,6 +181,12 @@ def test_an_exporter_that_fails_is_named_with_its_plugin(error: BaseException, t
     unchanged(target)
 
 
+def _listen() -> None:
+    """Have the child hear signals that whoever runs the tests ignores (nohup, a background job of a shell)."""
+    for number in (signal.SIGHUP, signal.SIGINT):
+        signal.signal(number, signal.SIG_DFL)
+
+
 @pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGKILL, signal.SIGINT, signal.SIGHUP], ids=lambda number: number.name)
 def test_a_run_killed_midway_leaves_the_old_file(number: signal.Signals, target: Path) -> None:
     """A run that is killed while it writes leaves the old file whole; one that is asked to stop tidies up as well."""
@@ -192,7 +198,7 @@ def test_a_run_killed_midway_leaves_the_old_file(number: signal.Signals, target:
         "@hookimpl\ndef scenario_exporters():\n    yield Exporter('slow', ('.slow',), write)\n"
     )
     run = subprocess.Popen([sys.executable, "-m", "scenario", "run", str(table), "-p", str(plugin), "-o", str(target), "--format", "slow"],
-                           stderr=subprocess.PIPE, stdout=subprocess.DEVNULL, text=True)  # fmt: skip
+                           stderr=subprocess.PIPE, stdout=subprocess.DEVNULL, text=True, preexec_fn=_listen)  # fmt: skip
     assert run.stderr is not None
     assert run.stderr.readline() == "now\n"
     run.send_signal(number)

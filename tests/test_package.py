@@ -50,7 +50,10 @@ def environment(folder: Path) -> Path:
     """A fresh virtual environment that sees this one's dependencies, but not this one's `scenario`."""
     venv.create(folder, with_pip=False, symlinks=True)
     site = next((folder / "lib").glob("python*")) / "site-packages"
-    (site / "dependencies.pth").write_text(sysconfig.get_path("purelib") + "\n")
+    # One link each, so that an installed `scenario` beside them is not found in place of the one under test.
+    for entry in Path(sysconfig.get_path("purelib")).iterdir():
+        if not entry.name.startswith(("scenario", "__editable__", "__pycache__")) and not (site / entry.name).exists():
+            (site / entry.name).symlink_to(entry)
     return folder / "bin" / "python"
 
 
