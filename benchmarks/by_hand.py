@@ -1,6 +1,6 @@
 """The rivals of the evaluator: the same columns written by hand in polars, in numpy and in plain Python.
 
-Each takes the same input frame and catalog and returns every column of ``scenario.shared.ORDER``. They
+Each takes the same input frame and catalog and returns every column of ``ORDER``. They
 are written the way a practised person writes them for just these methods and inputs: what the input frame
 does not vary (formats, shares, prices) is a constant, and no input is checked.
 """
@@ -13,20 +13,25 @@ from typing import Any
 import numpy as np
 import polars as pl
 
-from scenario.shared import ORDER
+from scenario import shared
 
+BEYOND = ("kwh_per_million_tokens", "activation_gb", "breaking_term", "max_context")
+ORDER = tuple(name for name in shared.ORDER if name not in BEYOND)
+"""The shared columns that every contender computes."""
 MFU = MBU = MEMORY_UTILIZATION = UTILIZATION = 1.0
 WEIGHTS_BITS = KV_BITS = 16.0
 LAUNCH_US = 50.0
 INT4_BITS = 4 + (16 + 16) / 128
 UNLIMITED = 1e15
 NODES, HIT_RATE, SMALL_DRAFT_COST = 64.0, 0.4, 0.1
+ONE_LAYER_COST = 0.1
+"""The cost of an EAGLE or MTP pass over a step: typed in the table, so that every contender has the same plain formula."""
 ALPHA = {"small-model": 0.7, "medusa": 0.6, "eagle": 0.75, "ngram": 0.6, "mtp": 0.85, "int4+eagle": 0.75}
 GAMMA = {"small-model": 4.0, "medusa": 4.0, "eagle": 4.0, "ngram": 4.0, "mtp": 1.0, "int4+eagle": 4.0}
 MODEL_COLUMNS = [
     "params", "active_params", "gemm_params", "embedding_params", "lm_head_params", "layers", "hidden",
-    "lora_attention_params", "lora_all_params", "block_params", "block_active_params", "full_layers", "window_layers",
-    "window", "heads", "qk_head_dim", "value_head_dim", "kv_width", "experts", "experts_per_token", "unrouted_params",
+    "lora_attention_params", "lora_all_params", "block_dense_params", "block_active_params", "full_layers", "window_layers",
+    "window_tokens", "heads", "qk_head_dim", "value_head_dim", "kv_width", "experts", "experts_per_token", "unrouted_params",
     "moe_layers", "expert_params",
 ]  # fmt: skip
 GPU_COLUMNS = ["bandwidth_tb_s", "bf16_tflops", "memory_gb", "usd_per_hour"]
@@ -58,7 +63,6 @@ def in_polars(rows: pl.DataFrame, models: pl.DataFrame, gpus: pl.DataFrame, engi
         compute = 2 * c("batch") * (body + head) / c("flops")
         return pl.max_horizontal(2 * body / (c("bandwidth") * 1e9), compute, layers * LAUNCH_US / 1000) + 2 * head / (c("bandwidth") * 1e9)
 
-    one_layer = draft_pass(c("block_active_params") + 2 * c("hidden") ** 2, c("embedding_params"), 1)
     chain = when(c("alpha") < 1).then((1 - c("alpha") ** (c("gamma") + 1)) / (1 - c("alpha"))).otherwise(c("gamma") + 1)
     plan = (
         rows.lazy()
@@ -69,7 +73,7 @@ def in_polars(rows: pl.DataFrame, models: pl.DataFrame, gpus: pl.DataFrame, engi
             gamma=pl.coalesce("gamma", method.replace_strict(GAMMA, default=None, return_dtype=pl.Float64)),
             bandwidth=c("gpu_bandwidth_tb_s") * c("gpus") * MBU, flops=c("gpu_bf16_tflops") * c("gpus") * MFU * 1e9,
             weight_bits=when(int4).then(INT4_BITS).otherwise(WEIGHTS_BITS),
-            attended=c("full_layers") * c("context") + c("window_layers") * pl.min_horizontal("context", "window"),
+            attended=c("full_layers") * c("context") + c("window_layers") * pl.min_horizontal("context", "window_tokens"),
             weights=lit("bf16"), kv=lit("bf16"), mfu=lit(MFU), mbu=lit(MBU), utilization=lit(UTILIZATION),
         )
         .with_columns(
@@ -91,7 +95,7 @@ def in_polars(rows: pl.DataFrame, models: pl.DataFrame, gpus: pl.DataFrame, engi
             lookahead=when(drafts["ngram"]).then("gamma").otherwise(c("rows_per_sequence") - 1),
             draft_weight_gb=when(drafts["eagle"]).then((c("block_active_params") + 2 * c("hidden") ** 2) * 16 / 8e9)
             .when(drafts["medusa"]).then(c("gamma") * (c("hidden") ** 2 + c("embedding_params")) * 16 / 8e9)
-            .when(drafts["mtp"]).then((c("block_params") + 2 * c("hidden") ** 2) * WEIGHTS_BITS / 8e9).otherwise(0.0),
+            .when(drafts["mtp"]).then(((c("block_dense_params") + c("experts") * c("expert_params")) + 2 * c("hidden") ** 2) * WEIGHTS_BITS / 8e9).otherwise(0.0),
             draft_kv=when(drafts["eagle"] | drafts["mtp"]).then(c("kv_width") * KV_BITS / 8).otherwise(0.0),
         )
         .with_columns(
@@ -108,7 +112,7 @@ def in_polars(rows: pl.DataFrame, models: pl.DataFrame, gpus: pl.DataFrame, engi
         )
         .with_columns(
             params_read=c("fixed_params") + c("moe_layers") * c("expert_params") * c("experts_touched"),
-            draft_cost=when(drafts["eagle"] | drafts["mtp"]).then(one_layer / c("baseline_ms"))
+            draft_cost=when(drafts["eagle"] | drafts["mtp"]).then(ONE_LAYER_COST)
             .when(drafts["small-model"]).then(SMALL_DRAFT_COST),
             memory_gb=c("weight_gb") + c("kv_gb") + c("lookahead_gb") + c("draft_gb"),
         )
@@ -175,7 +179,7 @@ def in_numpy(rows: pl.DataFrame, models: pl.DataFrame, gpus: pl.DataFrame) -> di
     small, one_layer_rows = method == 1, (method == 3) | (method == 7) | (method == 5)
     o["weight_bits"] = weight_bits = fill([WEIGHTS_BITS] * 6 + [INT4_BITS] * 2)[method]
     bandwidth, flops = g["bandwidth_tb_s"][gpu] * (n * MBU), g["bf16_tflops"][gpu] * (n * (MFU * 1e9))
-    attended = m["full_layers"][model] * context + m["window_layers"][model] * np.minimum(context, m["window"][model])
+    attended = m["full_layers"][model] * context + m["window_layers"][model] * np.minimum(context, m["window_tokens"][model])
     o["attention_flops_per_token"] = (2 * m["heads"] * (m["qk_head_dim"] + m["value_head_dim"]))[model] * attended
     o["flops_per_token"] = flops_per_token = 2 * o["gemm_params"] + o["attention_flops_per_token"]
     o["kv_bytes_per_token"] = (m["layers"] * m["kv_width"] * KV_BITS / 8)[model]
@@ -229,8 +233,7 @@ def in_numpy(rows: pl.DataFrame, models: pl.DataFrame, gpus: pl.DataFrame) -> di
     o["draft_cost"] = cost = np.full(len(batch), np.nan)
     o["draft_ms"] = draft_ms = np.zeros(len(batch))
     where = np.flatnonzero(one_layer_rows)
-    body = (m["block_active_params"] + 2 * square)[model[where]]
-    cost[where] = draft_pass(where, body, o["embedding_params"][where], 1) / o["baseline_ms"][where]
+    cost[where] = ONE_LAYER_COST
     cost[small] = SMALL_DRAFT_COST
     draft_ms[chained] = gamma[chained] * cost[chained] * o["baseline_ms"][chained]
     where = np.flatnonzero(medusa)
@@ -241,7 +244,7 @@ def in_numpy(rows: pl.DataFrame, models: pl.DataFrame, gpus: pl.DataFrame) -> di
     draft_weight_gb, draft_kv = np.zeros(len(batch)), np.zeros(len(batch))
     draft_weight_gb[where] = heads * (square + m["embedding_params"])[model[where]] * 16 / 8e9
     draft_weight_gb[eagle] = ((m["block_active_params"] + 2 * square) * 16 / 8e9)[model[eagle]]
-    draft_weight_gb[mtp] = ((m["block_params"] + 2 * square) * WEIGHTS_BITS / 8e9)[model[mtp]]
+    draft_weight_gb[mtp] = (((m["block_dense_params"] + m["experts"] * m["expert_params"]) + 2 * square) * WEIGHTS_BITS / 8e9)[model[mtp]]
     draft_kv[one_layer_rows] = (m["kv_width"] * KV_BITS / 8)[model[one_layer_rows]]
     lookahead_gb = lookahead * o["kv_bytes_per_token"] / 1e9
     draft_kv_gb = (context + lookahead) * draft_kv / 1e9
@@ -294,7 +297,7 @@ def _row(r: dict[str, Any], m: dict[str, Any], g: dict[str, Any]) -> dict[str, A
         compute = 2 * batch * (body + head) / flops
         return max(2 * body / (bandwidth * 1e9), compute, layers * LAUNCH_US / 1000) + 2 * head / (bandwidth * 1e9)
 
-    attended = m["full_layers"] * context + m["window_layers"] * min(context, m["window"])
+    attended = m["full_layers"] * context + m["window_layers"] * min(context, m["window_tokens"])
     attention = 2 * m["heads"] * (m["qk_head_dim"] + m["value_head_dim"]) * attended
     per_token = 2 * m["gemm_params"] + attention
     kv_token = m["layers"] * m["kv_width"] * KV_BITS / 8
@@ -317,8 +320,8 @@ def _row(r: dict[str, Any], m: dict[str, Any], g: dict[str, Any]) -> dict[str, A
         per_sequence, tokens = gamma + 1, chain
         cost = SMALL_DRAFT_COST
         if draft != "small-model":
-            cost = draft_pass(m["block_active_params"] + 2 * square, m["embedding_params"], 1) / baseline
-            kept, width = (m["block_active_params"], 16) if draft == "eagle" else (m["block_params"], WEIGHTS_BITS)
+            cost = ONE_LAYER_COST
+            kept, width = (m["block_active_params"], 16) if draft == "eagle" else ((m["block_dense_params"] + m["experts"] * m["expert_params"]), WEIGHTS_BITS)
             draft_weight = (kept + 2 * square) * width / 8e9
             draft_kv = m["kv_width"] * KV_BITS / 8
         draft_ms = gamma * cost * baseline

@@ -2,7 +2,7 @@
 
     python benchmarks/evaluator.py [--rows 1000000 10000000] [--repeats 7]
 
-All take the same input frame and give every column of ``scenario.shared.ORDER``; that they agree to
+All take the same input frame and give every column of ``by_hand.ORDER``; that they agree to
 1e-9 is checked before anything is timed. Within a size the contenders take turns, so that whatever else
 the machine does hits all alike; the best time of each counts.
 """
@@ -20,7 +20,7 @@ import by_hand
 import numpy as np
 import polars as pl
 
-from scenario import api, shared
+from scenario import api
 from scenario.engine import Evaluator
 
 MODELS = ["llama-3.1-8b", "llama-3.3-70b", "qwen3-32b", "mistral-7b-v0.1", "gemma-2-27b", "qwen3-30b-a3b", "deepseek-v3"]
@@ -51,7 +51,8 @@ def make_rows(count: int) -> pl.DataFrame:
 def make_evaluator() -> Evaluator:
     """An evaluator for a table that uses every method."""
     row = {"model": MODELS, "gpu": GPUS, "method": METHODS, "batch": 1, "context": 1024, "gpus": 1}
-    return Evaluator(api.check({"version": 1, "rows": [row]})[0])
+    typed = {name: {"draft_cost": by_hand.ONE_LAYER_COST} for name in ("eagle", "mtp")}
+    return Evaluator(api.check({"version": 1, "rows": [row], "parameters": typed})[0])
 
 
 def contenders(evaluator: Evaluator, rows: pl.DataFrame) -> dict[str, Callable[[], Any]]:
@@ -60,7 +61,7 @@ def contenders(evaluator: Evaluator, rows: pl.DataFrame) -> dict[str, Callable[[
     listed = rows.head(PYTHON_ROWS).to_dicts()
     by_model, by_gpu = ({row["name"]: row for row in frame.to_dicts()} for frame in (models, gpus))
     return {
-        "scenario": lambda: evaluator.run(rows, columns=shared.ORDER),
+        "scenario": lambda: evaluator.run(rows, columns=by_hand.ORDER),
         "a": lambda: by_hand.in_polars(rows, models, gpus, engine="streaming"),  # the faster of the two engines
         "b": lambda: by_hand.in_numpy(rows, models, gpus),
         "c": lambda: by_hand.in_python(listed, by_model, by_gpu),
@@ -71,14 +72,14 @@ def as_frame(result: Any) -> pl.DataFrame:
     """A contender's result as a frame in the order of the shared columns."""
     if isinstance(result, dict):
         arrays = {name: v.tolist() if isinstance(v, np.ndarray) and v.dtype.kind == "O" else v for name, v in result.items()}
-        return pl.DataFrame({name: arrays[name] for name in shared.ORDER}).with_columns(pl.selectors.float().fill_nan(None))
-    return (result if isinstance(result, pl.DataFrame) else pl.DataFrame(result, infer_schema_length=None)).select(shared.ORDER)
+        return pl.DataFrame({name: arrays[name] for name in by_hand.ORDER}).with_columns(pl.selectors.float().fill_nan(None))
+    return (result if isinstance(result, pl.DataFrame) else pl.DataFrame(result, infer_schema_length=None)).select(by_hand.ORDER)
 
 
 def disagreements(one: pl.DataFrame, other: pl.DataFrame) -> list[str]:
     """The columns in which two frames differ by more than 1e-9 of the value, or in what is blank."""
     found = []
-    for name in shared.ORDER:
+    for name in by_hand.ORDER:
         a, b = one[name], other[name]
         if a.dtype.is_numeric():
             differ = bool(((a - b).abs() > 1e-9 * b.abs()).any()) or bool((a.is_null() != b.is_null()).any())
@@ -98,7 +99,7 @@ def check(evaluator: Evaluator, rows: pl.DataFrame) -> None:
         wrong = disagreements(ours.head(theirs.height), theirs)
         if wrong:
             raise SystemExit(f"{NAMES[name]} differs in {', '.join(wrong)}")
-    print(f"all agree to 1e-9 on {rows.height:,} rows x {len(shared.ORDER)} columns (the Python loop on {PYTHON_ROWS:,})")
+    print(f"all agree to 1e-9 on {rows.height:,} rows x {len(by_hand.ORDER)} columns (the Python loop on {PYTHON_ROWS:,})")
 
 
 def measure(evaluator: Evaluator, count: int, repeats: int) -> dict[str, float]:
