@@ -18,7 +18,7 @@ from scenario.plan import Plan
 from scenario.steps import TYPES
 from scenario.to_polars import compile_polars
 
-SLICE = 250_000
+SLICE = 500_000
 
 Progress = Callable[[int, int], None]
 """Called with rows done and rows in all."""

@@ -7,7 +7,7 @@ caller says up to which column it cares.
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Container, Iterator
 from dataclasses import dataclass
 from functools import lru_cache
 from typing import Any
@@ -77,9 +77,10 @@ def number(letters: bytes) -> int:
 
 
 def rows(
-    book: Workbook, sheet: SheetPart, *, until: int = 16_384, last_row: int = 1_048_576, full: Callable[[int, int], bool] | None = None
-) -> Iterator[Row]:
-    """The rows of a sheet that hold anything, cells up to column ``until``.
+    book: Workbook, sheet: SheetPart, *, until: int = 16_384, last_row: int = 1_048_576, full: Callable[[int, int], bool] | None = None,
+    only: Container[int] | None = None,
+) -> Iterator[Row]:  # fmt: skip
+    """The rows of a sheet that hold anything, cells up to column ``until`` (of these the columns in ``only``, if given).
 
     ``full(row number, formulas in it)`` says of which rows to read every cell all the same.
     """
@@ -103,11 +104,13 @@ def rows(
             close = piece.rfind(b"</row>")
             hidden = attributes.get(b"hidden") in (b"1", b"true")
             formulas = piece.count(b"<f")
-            upto = 16_384 if full is not None and full(expected, formulas) else until
-            yield Row(expected, _cells(book, piece[end + 1 : close if close > 0 else None], upto, expected), hidden, formulas)
+            whole = full is not None and full(expected, formulas)
+            body = piece[end + 1 : close if close > 0 else None]
+            cells = _cells(book, body, 16_384 if whole else until, expected, None if whole else only)
+            yield Row(expected, cells, hidden, formulas)
 
 
-def _cells(book: Workbook, body: bytes, until: int, row: int) -> dict[int, Cell]:
+def _cells(book: Workbook, body: bytes, until: int, row: int, only: Container[int] | None = None) -> dict[int, Cell]:
     stop = body.find(b'<c r="%s%d"' % (letter(until + 1).encode(), row))
     if stop >= 0:
         body = body[:stop]
@@ -122,6 +125,8 @@ def _cells(book: Workbook, body: bytes, until: int, row: int) -> dict[int, Cell]
         column = number(letters)
         if column > until:
             break
+        if only is not None and column not in only:
+            continue
         cell = _cell(book, attributes, inner)
         if cell is not None:
             found[column] = cell

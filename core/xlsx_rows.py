@@ -192,7 +192,8 @@ class RowReader:
         def full(row: int, found: int) -> bool:
             return row <= whole or 0 < found < len(formulas)
 
-        for row in rows(owner.workbook, header.sheet, until=until, full=full):
+        wanted = {*self.inputs.values(), *others.values()}
+        for row in rows(owner.workbook, header.sheet, until=until, full=full, only=wanted):
             if row.number <= header.row:
                 continue
             cells = {name: row.cells.get(column) for name, column in self.inputs.items()}
