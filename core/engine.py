@@ -6,6 +6,7 @@ stays bounded, and so that a sweep can be written to a file without ever being h
 
 from __future__ import annotations
 
+import functools
 from collections.abc import Callable, Iterator, Sequence
 
 import polars as pl
@@ -14,11 +15,11 @@ from polars.io.plugins import register_io_source
 from scenario import graph
 from scenario.book import Book, EntityTable, Field
 from scenario.expr import names
-from scenario.plan import Plan
+from scenario.plan import Known, Plan
 from scenario.steps import TYPES
 from scenario.to_polars import compile_polars
 
-SLICE = 500_000
+SLICE = 1_000_000
 
 Progress = Callable[[int, int], None]
 """Called with rows done and rows in all."""
@@ -49,6 +50,11 @@ def compute(book: Book, frame: pl.DataFrame, fields: list[Field]) -> pl.DataFram
     return plan.collect()
 
 
+def cut(frame: pl.DataFrame, size: int) -> Iterator[pl.DataFrame]:
+    """The frame in slices, at least one."""
+    return (frame.slice(start, size) for start in range(0, max(frame.height, 1), size))
+
+
 class Evaluator:
     """A book made ready to compute any number of rows."""
 
@@ -56,6 +62,7 @@ class Evaluator:
         self.book = book
         self.entities = {name: entity_frame(book, table) for name, table in book.tables.items()}
         self.inputs = [item for item in book.fields.values() if item.role == "input"]
+        self.plan = functools.lru_cache(maxsize=16)(functools.partial(Plan, book, self.entities))
 
     def prepare(self, rows: pl.DataFrame) -> pl.DataFrame:
         """The given inputs under the names of the book's input columns, in its types."""
@@ -67,23 +74,28 @@ class Evaluator:
             columns.append(column.cast(kind).alias(item.name))
         return rows.select(columns)
 
+    def arrange(self, rows: pl.DataFrame, columns: Sequence[str] | None) -> tuple[pl.DataFrame, Plan]:
+        """The rows as the book wants them, and how to compute what is asked of them."""
+        prepared = self.prepare(rows)
+        return prepared, self.plan(Known.of(prepared), tuple(self.book.fields if columns is None else columns))
+
     def slices(self, rows: pl.DataFrame, columns: Sequence[str] | None = None, size: int = SLICE) -> Iterator[pl.DataFrame]:
         """The computed rows, slice by slice; ``columns`` are all of the book's unless named."""
-        prepared = self.prepare(rows)
-        plan = Plan(self.book, self.entities, prepared, list(self.book.fields) if columns is None else columns)
-        for start in range(0, max(prepared.height, 1), size):
-            yield plan.run(prepared.slice(start, size))
+        prepared, plan = self.arrange(rows, columns)
+        for part in cut(prepared, size):
+            yield plan.complete(plan.compute(part))
 
     def run(self, rows: pl.DataFrame, progress: Progress | None = None, columns: Sequence[str] | None = None) -> pl.DataFrame:
         """Every column of the book, or the named ones and what they need, for these rows in their order."""
+        prepared, plan = self.arrange(rows, columns)
         parts = []
         done = 0
-        for part in self.slices(rows, columns):
-            parts.append(part)
+        for part in cut(prepared, SLICE):
+            parts.append(plan.compute(part))
             done += part.height
             if progress:
                 progress(done, rows.height)
-        return pl.concat(parts, rechunk=False)
+        return plan.complete(pl.concat(parts, rechunk=False))
 
     def scan(self, rows: pl.DataFrame, columns: Sequence[str] | None = None, size: int = SLICE) -> pl.LazyFrame:
         """The same as a lazy frame that computes as it is read: ``scan(rows).sink_parquet(path)`` holds a few slices only."""

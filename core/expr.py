@@ -18,11 +18,11 @@ from scenario.errors import FormulaError, Problem
 from scenario.scan import problem, refuse_early, syntax_problem
 from scenario.tree import Binary, Blank, Call, Compare, Flag, If, Logic, Name, Negate, Node, Not, Number, Span, Text
 
-from scenario.tree import children, measure, names, rebuild, substitute, walk  # isort: skip
+from scenario.tree import measure, names, rebuild, substitute, walk  # isort: skip
 
 __all__ = [
     "CONSTANTS", "NAME", "UNLIMITED", "Binary", "Blank", "Call", "Compare", "Flag", "If", "Logic", "Name", "Negate", "Node",
-    "Not", "Number", "Span", "Text", "children", "expand", "names", "parse", "problem", "rebuild", "substitute", "walk",
+    "Not", "Number", "Span", "Text", "expand", "names", "parse", "problem", "rebuild", "substitute", "walk",
 ]  # fmt: skip
 
 MAX_LENGTH = 4000

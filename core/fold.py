@@ -11,8 +11,11 @@ from collections.abc import Callable, Mapping
 from dataclasses import replace
 
 from scenario.book import Value
-from scenario.expr import Binary, Blank, Call, Compare, Flag, If, Logic, Name, Negate, Node, Not, Number, Text, children, rebuild
+from scenario.expr import Binary, Blank, Call, Compare, Flag, If, Logic, Name, Negate, Node, Not, Number, Text, rebuild
 from scenario.facts import FLAG, NOTHING, TEXT, Facts, arithmetic
+
+NEUTRAL = {"*": 1, "/": 1, "+": 0, "-": 0}
+"""The right-hand number that leaves the left one as it is."""
 
 Literal = Number | Text | Flag | Blank
 
@@ -41,7 +44,9 @@ def fold(
 
     def go(node: Node) -> Node:
         if isinstance(node, Name):
-            return literal(constants[node.id]) if node.id in constants else replace(node, id=same.get(node.id, node.id))
+            if node.id in constants:
+                return literal(constants[node.id])
+            return replace(node, id=same[node.id]) if node.id in same else node
         if isinstance(node, Literal):
             return node
         if isinstance(node, If):
@@ -55,9 +60,9 @@ def fold(
             return settled(node)
         if isinstance(node, Call) and node.function == "is_blank" and not node.args[0].facts.blank:
             return literal(False)
-        if all(isinstance(child, Literal) for child in children(node)):
+        if all(isinstance(child, Literal) for child in node.children):
             return literal(compute(node))
-        if isinstance(node, Binary | Compare | Negate | Not) and any(isinstance(child, Blank) for child in children(node)):
+        if isinstance(node, Binary | Compare | Negate | Not) and any(isinstance(child, Blank) for child in node.children):
             return Blank(facts=NOTHING)
         return shorter(node) if isinstance(node, Binary) else node
 
@@ -111,10 +116,10 @@ def settled(node: Logic) -> Node:
 
 
 def shorter(node: Binary) -> Node:
-    """``x`` for ``x * 1`` and ``x / 1``, which are exactly x; else the node with its facts brought up to date."""
+    """``x`` for ``x * 1``, ``x / 1``, ``x + 0`` and ``x - 0``, which are exactly x; else the node, its facts up to date."""
     left, right = node.left, node.right
-    if node.op in ("*", "/") and isinstance(right, Number) and right.value == 1:
+    if isinstance(right, Number) and right.value == NEUTRAL.get(node.op):
         return left
-    if node.op == "*" and isinstance(left, Number) and left.value == 1:
+    if isinstance(left, Number) and left.value == NEUTRAL.get(node.op) and node.op in ("*", "+"):
         return right
     return replace(node, facts=arithmetic(node.op, left.facts, right.facts))

@@ -12,7 +12,7 @@ import functools
 import math
 from collections.abc import Iterable, Mapping
 from dataclasses import replace
-from typing import Any
+from typing import Any, NamedTuple
 
 import polars as pl
 
@@ -20,7 +20,7 @@ from scenario import graph
 from scenario.book import Book, Field, Lookup, Value
 from scenario.expr import Call, If, Name, Node, names, rebuild
 from scenario.fold import Literal, fold, literal
-from scenario.sharing import is_leaf, share, signature, tests
+from scenario.sharing import is_leaf, share, tests
 from scenario.steps import TYPES, Code, Combined, Grain, Step, Stored, apply, code, reads, stages
 from scenario.to_polars import compile_polars
 
@@ -31,14 +31,31 @@ Work = dict[str, tuple[Node | Lookup, str]]
 """Columns to compute: a formula or a lookup each, and its type."""
 
 
-class Plan:
-    """What to compute for ``frame`` so that it has the columns ``wanted``."""
+class Known(NamedTuple):
+    """All that a plan takes from a frame; frames that agree in it are computed by the same plan."""
 
-    def __init__(self, book: Book, entities: Mapping[str, pl.DataFrame], frame: pl.DataFrame, wanted: Iterable[str]) -> None:
+    constants: tuple[tuple[str, Value], ...]
+    """The inputs that hold one value in every row."""
+    blank: frozenset[str]
+    """The inputs that are blank in some row."""
+    most: int
+    """The largest table of combinations that is worth its making."""
+
+    @staticmethod
+    def of(frame: pl.DataFrame) -> Known:
+        """What is to be known of this frame."""
+        blank = frozenset(key for key in frame.columns if frame[key].null_count())
+        return Known(tuple(constant_inputs(frame).items()), blank, min(COMBINATIONS, frame.height // 4))
+
+
+class Plan:
+    """What to compute for frames of which ``known`` holds, so that they have the columns ``wanted``."""
+
+    def __init__(self, book: Book, entities: Mapping[str, pl.DataFrame], known: Known, wanted: Iterable[str]) -> None:
         self.book, self.entities, self.wanted = book, entities, list(wanted)
-        self.most = min(COMBINATIONS, frame.height // 4)
-        self.constants: dict[str, Value] = {**book.constants, **constant_inputs(frame)}
-        self.blank = {key for key in frame.columns if frame[key].null_count()}
+        self.most = known.most
+        self.constants: dict[str, Value] = {**book.constants, **dict(known.constants)}
+        self.blank = set(known.blank)
         self.tables = {item.lookup.key: item.lookup.table for item in book.fields.values() if item.lookup}
         self.same: dict[str, str] = {}
         self.cases: dict[str, Call] = {}
@@ -148,7 +165,7 @@ class Plan:
                 # Any number will do where it does not count (the experts of a dense model): arithmetic on 0 is quick.
                 if grain >= (self.grain(test) or {""}):
                     node = If(test, node, literal(0.0), facts=node.facts)
-        key = signature(node)
+        key = node.signature
         if key not in self.parts:
             name = f"#{len(self.parts)}"
             self.parts[key] = name, grain
@@ -203,14 +220,17 @@ class Plan:
             work[name] = Stored(tables[grain][name], code(grain)), kind
         return stages(work, self.entities, self.book.vectors)
 
-    def run(self, frame: pl.DataFrame) -> pl.DataFrame:
-        """The wanted columns of a slice of the frame."""
-        known = []
-        for name in self.wanted:
-            if name in self.constants:
-                kind = TYPES[self.book.fields[name].facts.type]
-                known.append(pl.lit(self.constants[name], dtype=kind).alias(name))
-        return apply(frame.lazy(), [*self.steps, known]).select(self.wanted).collect()
+    def compute(self, frame: pl.DataFrame) -> pl.DataFrame:
+        """The wanted columns that vary, for a slice of the frame."""
+        varying = [name for name in self.wanted if name not in self.constants] or frame.columns[:1]
+        # The streaming engine takes rows through all steps in batches that fit the processor's cache.
+        return apply(frame.lazy(), self.steps).select(varying).collect(engine="streaming")
+
+    def complete(self, frame: pl.DataFrame) -> pl.DataFrame:
+        """All wanted columns, from what :meth:`compute` gave: polars keeps a column of equal values as that one value."""
+        types = {name: TYPES[self.book.fields[name].facts.type] for name in self.wanted}
+        equal = (pl.lit(self.constants[name], dtype=types[name]).alias(name) for name in types if name in self.constants)
+        return frame.with_columns(equal).select(self.wanted)
 
 
 def constant_inputs(frame: pl.DataFrame) -> dict[str, Value]:

@@ -14,18 +14,18 @@ from scenario.fold import Literal, literal
 def share(columns: Mapping[str, tuple[Node, str]]) -> dict[str, tuple[Node, str]]:
     """The columns (formula and type each) and one more for each part that several hold, or one holds twice."""
     result = dict(columns)
-    seen = Counter(signature(part) for node, _ in columns.values() for part in walk(node) if not is_leaf(part))
+    seen = Counter(part.signature for node, _ in columns.values() for part in walk(node) if not is_leaf(part))
     # A part that is a whole column already needs no other.
-    owners = {signature(node): name for name, (node, _) in reversed([*columns.items()]) if not is_leaf(node)}
+    owners = {node.signature: name for name, (node, _) in reversed([*columns.items()]) if not is_leaf(node)}
 
     def inside(node: Node) -> Node:
         # What stands only in this part gains nothing from a column of its own.
-        return rebuild(node, lambda child: go(child, seen[signature(node)]))
+        return rebuild(node, lambda child: go(child, seen[node.signature]))
 
     def go(node: Node, times: int) -> Node:
         if is_leaf(node):
             return node
-        key = signature(node)
+        key = node.signature
         if seen[key] <= times:
             return rebuild(node, lambda child: go(child, times))
         if key not in owners:
@@ -34,14 +34,9 @@ def share(columns: Mapping[str, tuple[Node, str]]) -> dict[str, tuple[Node, str]
         return Name(owners[key], facts=node.facts)
 
     for name, (node, kind) in columns.items():
-        own = owners.get(signature(node)) == name
+        own = owners.get(node.signature) == name
         result[name] = (inside(node) if own else go(node, 1)), kind
     return result
-
-
-def signature(node: Node) -> Any:
-    """What makes two formulas the same work: also their facts, as one may need a guard that the other does not."""
-    return node, tuple(part.facts for part in walk(node))
 
 
 def tests(node: Node) -> Node:
@@ -53,7 +48,7 @@ def tests(node: Node) -> Node:
         return node
     cases: dict[Any, list[int]] = {}
     for number, arm in enumerate(arms, 1):
-        cases.setdefault(signature(arm), []).append(number)
+        cases.setdefault(arm.signature, []).append(number)
     *ordered, last = sorted(cases.values(), key=len)
     result = arms[last[0] - 1]
     for numbers in reversed(ordered):

@@ -9,7 +9,7 @@ import polars as pl
 from scenario import graph
 from scenario.book import Lookup
 from scenario.expr import Node, names
-from scenario.to_polars import compile_polars
+from scenario.to_polars import compile_polars, entry
 from scenario.vectors import Vectors
 
 TYPES = {"number": pl.Float64, "text": pl.String, "flag": pl.Boolean, "none": pl.Float64}
@@ -48,7 +48,7 @@ class Stored:
         self.values, self.reads = values, [code]
 
     def expression(self) -> pl.Expr:
-        return pl.lit(self.values).gather(pl.col(self.reads[0]))
+        return entry(self.values, pl.col(self.reads[0]))
 
 
 Step = Node | Lookup | Code | Combined | Stored
@@ -85,7 +85,7 @@ def stages(work: Mapping[str, tuple[Step, str]], entities: Mapping[str, pl.DataF
             if isinstance(step, Lookup):
                 table = entities[step.table]
                 known = Code(step.key, table["name"])
-                expression = pl.lit(table[step.field].extend_constant(None, 1)).gather(known.expression())
+                expression = entry(table[step.field].extend_constant(None, 1), known.expression())
             elif isinstance(step, Node):
                 expression = compile_polars(step, vectors).cast(TYPES[kind])
             else:

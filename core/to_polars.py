@@ -74,18 +74,26 @@ class _Compiler:
     def flag(self, node: Node) -> pl.Expr:
         return self.typed(node, "flag")
 
-    def binary(self, node: Binary) -> pl.Expr:
-        a, b = self.number(node.left), self.number(node.right)
+    def binary(self, node: Binary, caught: bool = False) -> pl.Expr:
+        """The operation, null where it fails; with ``caught`` what is not finite is made null further out."""
         op, divisor = node.op, node.right.facts
+        guarded = may_fail(op, node.left.facts, divisor)
+        # No such operation makes a number of infinity or NaN on these sides: one test, on the result, is enough.
+        passes = caught or guarded
+        a = self.operand(node.left, passes and op in "+-*/")
+        b = self.operand(node.right, passes and op in "+-*")
         if op in ("/", "//", "%"):
             result = a / b
             if op != "/":
                 result = result.floor() if op == "//" else a - b * result.floor()
-            if divisor.may_vanish:
+            if divisor.may_vanish and not passes:
                 result = _where(b != 0, result, BLANK["number"])
         else:
             result = _ARITHMETIC[op](a, b)
-        return _finite(result) if may_fail(op, node.left.facts, divisor) else result
+        return _finite(result) if guarded and not caught else result
+
+    def operand(self, node: Node, caught: bool) -> pl.Expr:
+        return self.binary(node, caught) if isinstance(node, Binary) else self.number(node)
 
     def logic(self, op: str, parts: list[Node]) -> pl.Expr:
         # Spreadsheets are made to stop early by nested IFs; a blank on the left is blank, whatever follows.
@@ -101,7 +109,7 @@ class _Compiler:
         if not node.facts.blank and all(isinstance(end, Text) for end in ends):
             # Numbers are chosen much faster than texts: choose the text's place, then read it there.
             texts = list(dict.fromkeys(end.value for end in ends if isinstance(end, Text)))
-            return _read(pl.Series(texts), self.place(node, texts))
+            return entry(pl.Series(texts), self.place(node, texts))
         test = self.flag(node.test)
         then, other = (self.typed(arm, node.facts.type) for arm in (node.then, node.other))
         if node.test.facts.blank and test.meta.root_names():
@@ -180,7 +188,7 @@ class _Compiler:
         start = done[0].replace_strict(starts, default=None, return_dtype=pl.Float64)
         n = done[1].floor()
         inside = (n >= 0) & (n <= POSITIONS)
-        return _read(lengths, pl.when(inside).then(start + n).cast(pl.UInt32))
+        return entry(lengths, pl.when(inside).then(start + n).cast(pl.UInt32))
 
     def curve(self, x: pl.Expr, name: Node) -> pl.Expr:
         assert isinstance(name, Text)
@@ -191,7 +199,7 @@ class _Compiler:
         )
         found = pl.lit(xs).search_sorted(x.fill_null(0.0), side="right").cast(pl.Int64) - 1
         index = pl.max_horizontal(found, pl.lit(0)).cast(pl.UInt32)
-        return _read(ys, index) + (x - _read(xs, index)) * _read(slopes, index)
+        return entry(ys, index) + (x - entry(xs, index)) * entry(slopes, index)
 
 
 def _ends(node: Node) -> Iterator[Node]:
@@ -220,11 +228,21 @@ def _where(test: pl.Expr, then: pl.Expr, other: pl.Expr) -> pl.Expr:
     return then if pl.select(test).item() else other
 
 
-def _read(series: pl.Series, index: pl.Expr) -> pl.Expr:
+def entry(series: pl.Series, index: pl.Expr) -> pl.Expr:
     """The entry of ``series`` at ``index``, for each row."""
-    found = pl.lit(series).gather(index)
+    if series.null_count() and series.dtype == pl.Float64:
+        # Polars takes twice as long to gather numbers with blanks among them as numbers and, apart, which are blank.
+        known = pl.lit(series.is_not_null().cast(pl.UInt8)).gather(index) != 0
+        found: pl.Expr = pl.when(known).then(pl.lit(series.fill_null(0.0)).gather(index))
+    else:
+        found = pl.lit(series).gather(index)
     # Where the index reads no column it is one value, and so is what is found: not a column with one row.
     return found if index.meta.root_names() else found.first()
+
+
+def _filled(function: Callable[..., pl.Expr]) -> Callable[..., pl.Expr]:
+    # Blanks make these many times slower; what stands in their rows does not count, or the caller makes it blank again.
+    return lambda *parts: function(*(part.fill_null(0.0) if part.meta.root_names() else part for part in parts))
 
 
 def _finite(result: pl.Expr) -> pl.Expr:
@@ -244,7 +262,7 @@ _ARITHMETIC: dict[str, Callable[[pl.Expr, pl.Expr], pl.Expr]] = {
     "+": lambda a, b: a + b, "-": lambda a, b: a - b, "*": lambda a, b: a * b, "**": lambda a, b: a**b,
 }  # fmt: skip
 FUNCTIONS: dict[str, Callable[..., pl.Expr]] = {
-    "min": pl.min_horizontal, "max": pl.max_horizontal, "abs": lambda x: x.abs(), "sqrt": lambda x: x.sqrt(),
+    "min": _filled(pl.min_horizontal), "max": _filled(pl.max_horizontal), "abs": lambda x: x.abs(), "sqrt": lambda x: x.sqrt(),
     "exp": lambda x: x.exp(), "log": lambda x: x.log(), "floor": lambda x: x.floor(), "ceil": lambda x: x.ceil(),
     "trunc": lambda x: pl.when(x < 0).then(x.ceil()).otherwise(x.floor()), "coalesce": _coalesce, "is_blank": lambda x: x.is_null(),
 }  # fmt: skip

@@ -18,6 +18,46 @@ class Node:
     span: Span = field(default=(0, 0), compare=False, kw_only=True)
     facts: Any = field(default=None, compare=False, kw_only=True, repr=False)
 
+    # A node never changes, and planning asks these of the same nodes over and over.
+
+    @functools.cached_property
+    def children(self) -> tuple[Node, ...]:
+        """The nodes directly below, from left to right as written in the tree."""
+        found: list[Node] = []
+        for name in _parts(type(self)):  # type: ignore[arg-type]  # mypy doubts that a class can be hashed
+            value = getattr(self, name)
+            if isinstance(value, Node):
+                found.append(value)
+            elif isinstance(value, tuple):
+                found.extend(value)
+        return tuple(found)
+
+    @functools.cached_property
+    def names(self) -> tuple[str, ...]:
+        """The names read, each once, in reading order."""
+        return tuple(dict.fromkeys(name for child in self.children for name in child.names))
+
+    @functools.cached_property
+    def signature(self) -> Signature:
+        """What makes two formulas the same work: also their facts, as one may need a guard that the other does not."""
+        own = tuple(value for name in _parts(type(self)) if not isinstance(value := getattr(self, name), Node | tuple))  # type: ignore[arg-type]
+        return Signature((type(self), own, self.facts, *(child.signature for child in self.children)))
+
+
+class Signature:
+    """A key for a formula and its facts; it keeps its hash, which would else cost a walk at every look-up."""
+
+    __slots__ = ("hash", "parts")
+
+    def __init__(self, parts: tuple[Any, ...]) -> None:
+        self.parts, self.hash = parts, hash(parts)
+
+    def __hash__(self) -> int:
+        return self.hash
+
+    def __eq__(self, other: object) -> bool:
+        return self is other or (isinstance(other, Signature) and self.hash == other.hash and self.parts == other.parts)
+
 
 @dataclass(frozen=True)
 class Number(Node):
@@ -42,6 +82,11 @@ class Blank(Node):
 @dataclass(frozen=True)
 class Name(Node):
     id: str
+
+    @functools.cached_property
+    def names(self) -> tuple[str, ...]:
+        """Its own."""
+        return (self.id,)
 
 
 @dataclass(frozen=True)
@@ -95,39 +140,33 @@ def _parts(kind: type[Any]) -> tuple[str, ...]:
     return tuple(item.name for item in fields(kind) if item.name not in ("span", "facts"))
 
 
-def children(node: Node) -> Iterator[Node]:
-    """The nodes directly below ``node``, from left to right as written in the tree."""
-    for name in _parts(type(node)):  # type: ignore[arg-type]  # mypy doubts that a class can be hashed
-        value = getattr(node, name)
-        if isinstance(value, Node):
-            yield value
-        elif isinstance(value, tuple):
-            yield from value
-
-
 def walk(node: Node) -> Iterator[Node]:
     """``node`` and everything below it."""
     stack = [node]
     while stack:
         top = stack.pop()
         yield top
-        stack.extend(reversed(list(children(top))))
+        stack.extend(reversed(top.children))
 
 
 def names(node: Node) -> list[str]:
     """The names a formula reads, each once, in reading order."""
-    return list(dict.fromkeys(item.id for item in walk(node) if isinstance(item, Name)))
+    return list(node.names)
 
 
 def rebuild(node: Node, change: Callable[[Node], Node]) -> Node:
-    """A copy of ``node`` whose direct children went through ``change``."""
+    """``node`` with its direct children gone through ``change``; itself where that changes none of them."""
     parts: dict[str, Any] = {}
     for name in _parts(type(node)):  # type: ignore[arg-type]  # mypy doubts that a class can be hashed
         value = getattr(node, name)
         if isinstance(value, Node):
-            parts[name] = change(value)
+            done: Any = change(value)
+            if done is not value:
+                parts[name] = done
         elif isinstance(value, tuple):
-            parts[name] = tuple(change(part) for part in value)
+            done = tuple(change(part) for part in value)
+            if any(new is not old for new, old in zip(done, value, strict=True)):
+                parts[name] = done
     return replace(node, **parts) if parts else node
 
 
@@ -146,5 +185,5 @@ def measure(node: Node, most: int) -> tuple[int, int]:
     while stack and parts <= most:
         top, level = stack.pop()
         parts, height = parts + 1, max(height, level)
-        stack.extend((child, level + 1) for child in children(top))
+        stack.extend((child, level + 1) for child in top.children)
     return parts, height

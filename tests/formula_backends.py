@@ -13,6 +13,7 @@ import openpyxl
 import polars as pl
 import yaml
 from openpyxl.utils import get_column_letter
+from polars._typing import EngineType
 
 from scenario import facts
 from scenario.expr import Node, names, parse
@@ -24,6 +25,7 @@ from scenario.vectors import POSITIONS, Curve, Profile, Tree, Vectors
 
 TOLERANCE = 1e-9
 CASES = Path(__file__).parent / "cases"
+ENGINES: tuple[EngineType, ...] = ("in-memory", "streaming")
 DTYPES = {"number": pl.Float64, "text": pl.String, "flag": pl.Boolean, "none": pl.Float64}
 
 # Halves, so that every expected length is exact: E of "chat" is 1, 1.5, 1.75, 1.875, ...; of "code" 1, 2, 2.5, 2.75, ...
@@ -99,13 +101,14 @@ def by_python(tree: Node, values: Mapping[str, Any]) -> Any:
 
 
 def by_polars(tree: Node, values: Mapping[str, Any], env: Mapping[str, Facts]) -> list[Any]:
-    """The values of three equal rows, then of the same with every name a constant."""
+    """The values of three equal rows, by each engine, then of the same with every name a constant."""
     schema = {name: DTYPES[env[name].type] for name in names(tree)}
     frame = pl.DataFrame({name: [values[name]] * 3 for name in schema} or {"row": [1.0] * 3}, schema_overrides=schema)
-    got = frame.with_columns(compile_polars(tree, VECTORS).alias("result"))["result"].to_list()
     constants = {name: values[name] for name in schema}
-    got += frame.with_columns(compile_polars(tree, VECTORS, constants).alias("result"))["result"].to_list()
-    return got
+    expressions = compile_polars(tree, VECTORS), compile_polars(tree, VECTORS, constants)
+    plans = [frame.lazy().with_columns(expression.alias("result")) for expression in expressions]
+    # As catalogs and rows are computed: by either of polars' engines.
+    return [value for plan in plans for engine in ENGINES for value in plan.collect(engine=engine)["result"].to_list()]
 
 
 def ranges(curve: str, part: str) -> str:

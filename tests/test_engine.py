@@ -109,6 +109,17 @@ def test_the_order_of_rows_is_kept(evaluator: Evaluator) -> None:
     assert evaluator.run(rows)["id"].to_list() == rows["id"].to_list()
 
 
+def test_rows_past_one_batch_of_the_engine_keep_their_place_and_values(evaluator: Evaluator) -> None:
+    """Polars streams 100,000 rows or so at a time: a frame of several batches is its parts one after the other."""
+    few = sweep(50_000, seed=7)
+    many = pl.concat([few] * 6).with_columns(id=pl.int_range(6 * few.height).cast(pl.String))
+    got = evaluator.run(many)
+    assert_frame_equal(got["id"].to_frame(), many["id"].to_frame())
+    once = evaluator.run(few).drop("id")
+    for start in range(0, many.height, few.height):
+        assert_frame_equal(got.drop("id").slice(start, few.height), once, check_exact=True)
+
+
 @pytest.mark.parametrize("key", ["method", "model", "gpu", "weights", "alpha", "draft", "batch"])
 def test_what_rows_have_in_common_does_not_change_them(evaluator: Evaluator, key: str) -> None:
     """Rows of one model, method or alpha have the values they have among others."""
