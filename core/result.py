@@ -87,4 +87,5 @@ def evaluate(book: Book, host: Host, progress=None) -> Result:  # type: ignore[n
     if book.sort:
         full = full.sort([name for name, _ in book.sort], descending=[down for _, down in book.sort], nulls_last=True,
                          maintain_order=True)  # fmt: skip
-    return Result(book, full, evaluator.entities, total - full.height, host)
+    # Sums add up in the order of the pieces: in one piece they are the same, to the last digit, however rows were computed.
+    return Result(book, full.rechunk(), evaluator.entities, total - full.height, host)

@@ -16,7 +16,10 @@ from scenario.xlsx_zip import SheetPart, Workbook, legible
 
 _CELL = re.compile(rb"<c\b([^>]{0,500}?)(?:/>|>(.*?)</c>)", re.DOTALL)
 _FILLED = re.compile(rb'<c r="([A-Z]{1,3})[0-9]+"([^>/]{0,500})>(.*?)</c>', re.DOTALL)
+_CONSTANT = re.compile(rb'<c r="([A-Z]{1,3})[0-9]+"([^>/]{0,500})>(?!<f)(.*?)</c>', re.DOTALL)
 _PLACE = re.compile(rb"([A-Za-z]{1,3})[0-9]{1,7}")
+_NUMBERED = re.compile(rb' r="([0-9]{1,7})">')
+"""A row with nothing but its number."""
 _ATTRIBUTE = re.compile(rb'(\w+)="([^"]*)"')
 _FORMULA = re.compile(rb"<f\b([^>]*?)(?:/>|>(.*?)</f>)", re.DOTALL)
 _VALUE = re.compile(rb"<v\b[^>]*>(.*?)</v>", re.DOTALL)
@@ -26,6 +29,8 @@ MAX_CELLS = 40_000
 """Tags like those of cells in one row; a sheet has 16,384 columns."""
 MAX_TAG = 2_000
 """Bytes of a tag in which attributes are looked for."""
+MOST_KNOWN = 50_000
+"""Cells that are taken apart once for all that look the same."""
 _ESCAPED = re.compile(r"_x([0-9A-Fa-f]{4})_")
 _NUMBER = re.compile(r"[-+]?(?:[0-9]+\.?[0-9]*|\.[0-9]+)(?:[eE][-+]?[0-9]+)?", re.ASCII)
 _NAMED = {"lt": "<", "gt": ">", "amp": "&", "quot": '"', "apos": "'"}
@@ -56,6 +61,8 @@ class Row:
     cells: dict[int, Cell]
     hidden: bool = False
     formulas: int = 0
+    whole: bool = True
+    """Whether all its cells were read."""
 
 
 def letter(column: int) -> str:
@@ -76,58 +83,100 @@ def number(letters: bytes) -> int:
     return value
 
 
-def rows(
-    book: Workbook, sheet: SheetPart, *, until: int = 16_384, last_row: int = 1_048_576, full: Callable[[int, int], bool] | None = None,
-    only: Container[int] | None = None,
-) -> Iterator[Row]:  # fmt: skip
-    """The rows of a sheet that hold anything, cells up to column ``until`` (of these the columns in ``only``, if given).
+@dataclass(frozen=True)
+class Sought:
+    """What a caller wants of a long sheet: the cells of some columns, and of some rows every cell."""
 
-    ``full(row number, formulas in it)`` says of which rows to read every cell all the same.
+    columns: Container[int]
+    until: int
+    """The last of the columns."""
+    formulas: int
+    """How many of the columns up to it hold formulas, none of them sought."""
+    whole: Callable[[int, bytes, int, int], bool]
+    """Given a row's number, its XML, how many formulas it holds and how many of these only point to a shared one: whether to
+    read all of it."""
+
+
+def rows(
+    book: Workbook, sheet: SheetPart, *, until: int = 16_384, last_row: int = 1_048_576, sought: Sought | None = None
+) -> Iterator[Row]:
+    """The rows of a sheet that hold anything, cells up to column ``until``, or those that are ``sought``.
+
+    A row that holds something else than formulas outside the sought columns is read whole as well. What stands
+    below the last row is left in ``sheet.tail``.
     """
     expected = passed = 0
+    piece, close = b"", 0
+    after = letter(sought.until + 1).encode() if sought else b""
     for chunk in book.chunks(sheet.part):
         # Splitting is many times faster than matching whole rows of a hundred formulas.
         for piece in chunk.split(b"<row")[1:]:
             if piece[:1] not in b" >/\t\r\n":
                 continue  # <rowBreaks>
             end = piece.find(b">")
-            attributes = dict(_ATTRIBUTE.findall(piece[: min(end + 1, MAX_TAG)]))
-            given = attributes.get(b"r", b"")
+            plain = _NUMBERED.match(piece)
+            attributes = {} if plain else dict(_ATTRIBUTE.findall(piece, 0, min(end + 1, MAX_TAG)))
+            given = plain.group(1) if plain else attributes.get(b"r", b"")
             expected = int(given) if given.isdigit() and len(given) < 8 else expected + 1
             if expected > last_row:
                 passed += 1
                 if passed > 1000:
                     return
                 continue
+            close = piece.rfind(b"</row>")
             if piece[end - 1 : end] == b"/":
                 continue
-            close = piece.rfind(b"</row>")
-            hidden = attributes.get(b"hidden") in (b"1", b"true")
-            formulas = piece.count(b"<f")
-            whole = full is not None and full(expected, formulas)
-            body = piece[end + 1 : close if close > 0 else None]
-            cells = _cells(book, body, 16_384 if whole else until, expected, None if whole else only)
-            yield Row(expected, cells, hidden, formulas)
+            close = close if close > 0 else len(piece)
+            cells: dict[int, Cell] = {}
+            formulas, whole = -1, sought is None
+            if sought is not None:
+                stop = piece.find(b'<c r="%s%d"' % (after, expected), end)
+                head = piece[end + 1 : stop if 0 < stop < close else close]
+                usual = head.count(b"<f") == sought.formulas
+                cells = _filled(book, head, sought.until, sought.columns, _CONSTANT if usual else _FILLED)
+                filled = piece.count(b"</c>", end, close)
+                # Where these are all that is filled there can be no other formulas, and looking for them takes half as long.
+                formulas = pointing = piece.count(b'<f t="shared" si="', end, close)
+                if len(cells) + formulas != filled:
+                    formulas = piece.count(b"<f", end, close)
+                    whole = len(cells) + formulas != filled
+                whole = whole or sought.whole(expected, piece, formulas, pointing)
+            if whole:
+                formulas = piece.count(b"<f", end, close) if formulas < 0 else formulas
+                cells = _cells(book, piece[end + 1 : close], 16_384 if sought else until, expected)
+            yield Row(expected, cells, attributes.get(b"hidden") in (b"1", b"true"), formulas, whole)
+    sheet.tail = piece[max(close, 0) :]
 
 
-def _cells(book: Workbook, body: bytes, until: int, row: int, only: Container[int] | None = None) -> dict[int, Cell]:
-    stop = body.find(b'<c r="%s%d"' % (letter(until + 1).encode(), row))
+def _cells(book: Workbook, body: bytes, until: int, row: int) -> dict[int, Cell]:
+    stop = body.find(b'<c r="%s%d"' % (letter(until + 1).encode(), row)) if until < 16_384 else -1
     if stop >= 0:
         body = body[:stop]
-    body = body[: body.rfind(b"</c>") + 4]  # beyond it every search would be in vain
     count = body.count(b"<c")
     if count > MAX_CELLS:
         raise book.refuse(f"row {row} holds more cells than a sheet has columns; the file is refused")
-    if count != body.count(b'<c r="'):
-        return _unplaced(book, body, until)
+    return _filled(book, body, until) if count == body.count(b'<c r="') else _unplaced(book, body, until)
+
+
+def _filled(
+    book: Workbook, body: bytes, until: int, only: Container[int] | None = None, pattern: re.Pattern[bytes] = _FILLED
+) -> dict[int, Cell]:
+    """Cells that hold something, each written with its place in front."""
     found: dict[int, Cell] = {}
-    for letters, attributes, inner in _FILLED.findall(body):
+    known = book.cells
+    # Beyond the last closing tag every search would be in vain.
+    for letters, attributes, inner in pattern.findall(body, 0, body.rfind(b"</c>") + 4):
         column = number(letters)
         if column > until:
             break
         if only is not None and column not in only:
             continue
-        cell = _cell(book, attributes, inner)
+        key = attributes, inner
+        cell = known.get(key)
+        if cell is None:
+            cell = _cell(book, attributes, inner)
+            if len(known) < MOST_KNOWN and len(inner) < 200:
+                known[key] = cell
         if cell is not None:
             found[column] = cell
     return found
@@ -137,7 +186,7 @@ def _unplaced(book: Workbook, body: bytes, until: int) -> dict[int, Cell]:
     """Cells written without their place, or with it not in front: they follow one another."""
     found: dict[int, Cell] = {}
     column = 0
-    for match in _CELL.finditer(body):
+    for match in _CELL.finditer(body, 0, body.rfind(b"</c>") + 4):
         place = _PLACE.fullmatch(dict(_ATTRIBUTE.findall(match.group(1)[:MAX_TAG])).get(b"r", b""))
         column = number(place.group(1)) if place else column + 1
         cell = _cell(book, match.group(1), match.group(2)) if match.group(2) and column <= until else None

@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import re
+from bisect import bisect_right
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
+from string import ascii_uppercase
 from typing import Any, Protocol
 
 import polars as pl
@@ -15,7 +17,8 @@ from scenario.host import Host
 from scenario.reader import CORE, Reader
 from scenario.rows import CONTEXT_FROM, Expander
 from scenario.spec import Parameter
-from scenario.xlsx_cells import Cell, Row, letter, rows
+from scenario.xlsx_cells import Cell, Row, Sought, letter, rows
+from scenario.xlsx_extras import formula_of
 from scenario.xlsx_formula import canonical
 from scenario.xlsx_zip import SheetPart, Workbook
 from scenario.yamltree import Node, Source
@@ -23,7 +26,9 @@ from scenario.yamltree import Node, Source
 FIRST = 6
 """The first data row that the exporter writes."""
 WHOLE = 20_000
-"""Up to this many rows every formula is read and compared; beyond it a row is only when it lacks some."""
+"""Up to this many rows every formula is compared; in longer sheets a row's are when it lacks some or has some of its own."""
+_SHARED = re.compile(rb'<c r="([A-Z]{1,3})[0-9]{1,7}"[^>]{0,60}><f t="shared" si="([0-9]{1,9})"/>')
+"""A cell that shares its formula with others, as the exporter writes it: its column and which formula."""
 
 
 @dataclass
@@ -130,7 +135,8 @@ class RowReader:
         specs = Reader(owner.source, Node({}, 0, 0), owner.host, owner.max_rows).parameters
         self.known |= {**shared.INPUTS, **serving.INPUTS, **specs}
         self.inputs = self.input_columns()
-        self.values: dict[str, list[Any]] = {name: [] for name in self.inputs}
+        self.values: dict[str, list[Any]] = {}
+        self.fine: dict[tuple[str, int], tuple[Cell, Any]] = {}
         self.numbers: list[int] = []
         self.first: dict[str, dict[Any, str]] = {name: {} for name in self.inputs}
 
@@ -176,55 +182,52 @@ class RowReader:
         formulas = self.formula_columns()
         self.letters = {letter(column): name for name, column in header.columns.items()}
         self.seen: dict[tuple[str, str], bool] = {}
-        self.shared: dict[tuple[str, int], bool] = {}
-        self.gone: dict[tuple[str, int], bool] = {}
-        others = {n: c for n, c in header.columns.items() if c not in {*formulas.values(), *self.inputs.values()} and n}
+        self.masters: dict[int, tuple[str, str]] = {}
+        self.shared: dict[tuple[str, int, str], bool] = {}
+        by_column = {column: name for name, column in self.inputs.items()}
+        others = {c: n for n, c in header.columns.items() if c not in {*formulas.values(), *by_column} and n}
         hidden: list[int] = []
         loose: dict[str, str] = {}
         width = max(header.columns.values())
         shown: dict[str, list[Any]] = {name: [] for name in formulas} if owner.keep_shown else {}
-        extra: dict[str, dict[int, Cell]] = {name: {} for name in others}
-        until = max([*self.inputs.values(), *others.values()], default=1)
-        last = max((int(end) for end in re.findall(r":[A-Z]+([0-9]+)(?: |$)", " ".join(header.sheet.tables.values()))), default=0)
-        # A long sheet is read by its inputs: there, comparing every formula would take most of the time.
-        whole = 10**7 if owner.keep_shown else header.row + WHOLE if last <= header.row + WHOLE else header.row + 1
-
-        def full(row: int, found: int) -> bool:
-            return row <= whole or 0 < found < len(formulas)
-
-        wanted = {*self.inputs.values(), *others.values()}
-        for row in rows(owner.workbook, header.sheet, until=until, full=full, only=wanted):
+        given: dict[str, dict[int, Any]] = {name: {} for name in self.inputs}
+        for row in rows(owner.workbook, header.sheet, sought=self.sought({*by_column, *others}, sorted(formulas.values()))):
             if row.number <= header.row:
                 continue
-            cells = {name: row.cells.get(column) for name, column in self.inputs.items()}
-            for column in row.cells:
-                if column > width or column not in header.named:
-                    loose.setdefault(letter(column), f"{letter(column)}{row.number}")
-            if not any(cell is not None for cell in cells.values()):
-                for name, column in others.items():
-                    if column in row.cells:
-                        loose.setdefault(f"{name} {row.number}", f"{letter(column)}{row.number}")
+            index = len(self.numbers)
+            filled = [(by_column[column], cell) for column, cell in row.cells.items() if column in by_column]
+            if row.whole or len(filled) < len(row.cells):
+                for column in row.cells:
+                    if column > width or column not in header.named:
+                        loose.setdefault(letter(column), f"{letter(column)}{row.number}")
+                    elif column in others and not filled:
+                        loose.setdefault(f"{others[column]} {row.number}", f"{letter(column)}{row.number}")
+                    elif column in others:
+                        reading.extra_columns.setdefault(others[column], {})[index] = row.cells[column]
+            if not filled:
                 continue
-            if len(self.numbers) >= owner.max_rows:
+            if index >= owner.max_rows:
                 raise owner.workbook.refuse(f"the workbook has more than {owner.max_rows:,} rows", "allow more with --max-rows")
             if row.hidden:
                 hidden.append(row.number)
             self.numbers.append(row.number)
-            for name, cell in cells.items():
-                self.values[name].append(self.checked(name, cell, row.number))
-            if row.formulas and full(row.number, row.formulas):
+            for name, cell in filled:
+                # Cells that look the same are one object; one that was in order once is in order again.
+                fine = self.fine.get((name, id(cell)))
+                given[name][index] = fine[1] if fine else self.checked(name, cell, row.number)
+            if row.whole and row.formulas:
                 self.compare(row, formulas)
             for name, values in shown.items():
-                cell = row.cells.get(formulas[name])
-                if cell is not None and cell.kind == "none":
+                there = row.cells.get(formulas[name])
+                if there is not None and there.kind == "none":
                     values.append(UNKNOWN)
                 else:
-                    values.append(None if cell is None or (cell.kind == "text" and cell.value == "") else cell.value)
-            for name, found in extra.items():
-                if others[name] in row.cells:
-                    found[len(self.numbers) - 1] = row.cells[others[name]]
+                    values.append(None if there is None or (there.kind == "text" and there.value == "") else there.value)
+        for name, found in given.items():
+            self.values[name] = [None] * len(self.numbers)
+            for index, value in found.items():
+                self.values[name][index] = value
         reading.rows, reading.shown = self.numbers, shown
-        reading.extra_columns = {name: found for name, found in extra.items() if found}
         if loose:
             reading.notes.append(f"{header.sheet.title}: not carried over, because they stand outside the columns with a header or the rows "
                                  f"with inputs: {listing(list(loose.values()))}")  # fmt: skip
@@ -238,6 +241,26 @@ class RowReader:
         if not self.numbers:
             owner.say(header.sheet.title, "there are no rows below the header")
 
+    def sought(self, columns: set[int], formulas: list[int]) -> Sought | None:
+        """Which rows are read and compared whole: not those whose formulas are the very ones of a row that was in order."""
+        self.alike: list[tuple[bytes, bytes]] = []
+        self.candidate = self.alike
+        if self.owner.keep_shown:
+            return None
+        last = max((int(end) for end in re.findall(r":[A-Z]+([0-9]+)(?: |$)", " ".join(self.header.sheet.tables.values()))), default=0)
+        # In a longer sheet it has to do that a row holds as many formulas as it should, none of them in its own words.
+        whole = self.header.row + (WHOLE if last <= self.header.row + WHOLE else 2)
+
+        def wanted(row: int, text: bytes, found: int, pointing: int) -> bool:
+            if row > whole:
+                return 0 < found < len(formulas) or (bool(self.alike) and pointing != found)
+            shared = _SHARED.findall(text)
+            self.candidate = shared if len(shared) == found else []
+            return not found or shared != self.alike or len(shared) != found
+
+        until = max(columns)
+        return Sought(columns, until, bisect_right(formulas, until), wanted)
+
     def formula_columns(self) -> dict[str, int]:
         """The computed columns that the sheet shows: those that had a formula when the workbook was written."""
         computed = set(self.written) or {name for name, item in self.base.fields.items() if item.role != "input"}
@@ -246,45 +269,60 @@ class RowReader:
 
     def compare(self, row: Row, formulas: Mapping[str, int]) -> None:
         """Note values typed over formulas, and formulas that are not the ones that were written."""
+        before = len(self.owner.found.typed)
         for name, column in formulas.items():
             cell = row.cells.get(column)
-            if cell is None or (cell.formula is not None and self.unchanged(name, cell, row.number)):
-                continue
             place = f"{letter(column)}{row.number}"
+            if cell is None or (cell.formula is not None and self.unchanged(name, cell, place, row.number)):
+                continue
             index = len(self.numbers) - 1
-            broken = "#REF!" in (cell.formula or "") or self.gone.get((name, cell.shared or 0), False)
+            text = cell.formula if cell.shared is None else self.masters.get(cell.shared, ("", ""))[0]
+            broken = "#REF!" in (text or "")
             self.owner.found.typed.append(Typed(self.header.sheet.title, place, index, name, cell.value, cell.formula, broken))
+        self.alike = self.candidate if len(self.owner.found.typed) == before else []
 
-    def unchanged(self, name: str, cell: Cell, row: int) -> bool:
+    def unchanged(self, name: str, cell: Cell, place: str, row: int) -> bool:
+        if cell.shared is None or cell.formula:
+            formula_of(cell, place, self.masters)  # keeps the formula for those that share it
+            return self.same(name, cell.formula or "", row)
+        text, origin = self.masters.get(cell.shared, ("", ""))
+        key = name, cell.shared, origin
+        if not origin:  # its first cell was overwritten, and what it said went with it: nothing speaks against the engine's
+            return True
+        if key not in self.shared:
+            # Filled down it is the same formula; filled to the right it reads other columns.
+            same_column = origin.rstrip("0123456789") == place.rstrip("0123456789")
+            here = text if same_column else formula_of(cell, place, self.masters) or ""
+            self.shared[key] = self.same(name, here, int(origin.lstrip(ascii_uppercase)) if same_column else row)
+        return self.shared[key]
+
+    def same(self, name: str, text: str, row: int) -> bool:
+        """Whether a formula that stands in a row is the one that was written."""
         if not self.written:  # the sheet Formulas is gone: nobody knows what was written
-            return "#REF!" not in (cell.formula or "")
-        if cell.shared is not None and not cell.formula:
-            return self.shared.get((name, cell.shared), True)
-        text = cell.formula or ""
+            return "#REF!" not in text
         if len(text) > 9_000:  # more than a spreadsheet takes
             return False
         # Most rows say the same; a row whose number may be taken for a number of the formula is looked at itself.
         key = name, text if str(row) in self.literals else text.replace(str(row), "#")
         if key not in self.seen:
             self.seen[key] = canonical(text, self.letters, row) == self.written.get(name, "")
-        if cell.shared is not None:
-            self.shared[name, cell.shared] = self.seen[key]
-            self.gone[name, cell.shared] = "#REF!" in text
         return self.seen[key]
 
     def merged(self) -> list[str]:
         """Merged areas that touch the rows."""
-        found: list[str] = []
-        for chunk in self.owner.workbook.chunks(self.header.sheet.part):
-            if b"<mergeCell " in chunk:
-                areas = re.findall(rb'<mergeCell ref="([A-Z]{1,3}[0-9]{1,7}:[A-Z]{1,3}([0-9]{1,7}))"', chunk)
-                found += [area.decode() for area, last in areas if int(last) > self.header.row]
-        return found[:20]
+        areas = re.findall(rb'<mergeCell ref="([A-Z]{1,3}[0-9]{1,7}:[A-Z]{1,3}([0-9]{1,7}))"', self.header.sheet.tail)
+        return [area.decode() for area, last in areas if int(last) > self.header.row][:20]
 
-    def checked(self, name: str, cell: Cell | None, row: int) -> Any:
-        """One input value; names are checked once per distinct value by the table's reader."""
-        if cell is None:
-            return None
+    def checked(self, name: str, cell: Cell, row: int) -> Any:
+        """One input value; kept with its cell where there is nothing to say about it."""
+        before = len(self.owner.source.problems) + len(self.owner.found.notes)
+        value = self.taken(name, cell, row)
+        if before == len(self.owner.source.problems) + len(self.owner.found.notes) and len(self.fine) < 50_000:
+            self.fine[name, id(cell)] = cell, value
+        return value
+
+    def taken(self, name: str, cell: Cell, row: int) -> Any:
+        """The value of an input cell; names are checked once per distinct value by the table's reader."""
         parameter = self.known[name]
         place = f"{self.header.sheet.title}!{letter(self.inputs[name])}{row}"
         value = self.owner.cell_value(place, cell, parameter)

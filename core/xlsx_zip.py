@@ -12,10 +12,12 @@ import re
 import struct
 import zipfile
 import zlib
+from collections import deque
 from collections.abc import Iterable, Iterator
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field
 from pathlib import Path, PurePosixPath
-from typing import IO
+from typing import IO, Any
 from xml.etree import ElementTree
 from xml.parsers import expat
 
@@ -32,6 +34,8 @@ MAX_ROW = 64_000_000
 MAX_SHEET = 6_000_000_000
 MAX_RATIO = 400
 CHUNK = 8_000_000
+AHEAD = 2
+"""Pieces that are unpacked before they are asked for."""
 
 DAMAGED = (
     ElementTree.ParseError, expat.ExpatError, LookupError, zipfile.BadZipFile, zipfile.LargeZipFile, zlib.error, lzma.LZMAError, struct.error,
@@ -115,6 +119,8 @@ class SheetPart:
     part: str
     tables: dict[str, str] = field(default_factory=dict)
     hidden: bool = False
+    tail: bytes = b""
+    """What stands below the last row, once the rows have been read."""
 
 
 class Workbook:
@@ -126,6 +132,8 @@ class Workbook:
         self.zip = self._open(Path(path))
         self.names = set(self.zip.namelist())
         self.texts: list[str] | None = None
+        self.cells: dict[tuple[bytes, bytes], Any] = {}
+        """Cells that :mod:`scenario.xlsx_cells` has taken apart, by attributes and inside: most look like others."""
         self.formats: dict[int, str] = {}
         """Number format by cell style; empty for the general one."""
         try:
@@ -335,9 +343,13 @@ class Workbook:
 
 
 def _pieces(first: bytes, stream: IO[bytes]) -> Iterator[bytes]:
-    while first:
-        yield first
-        first = stream.read(CHUNK)
+    # Unpacking takes a good part of the time, and goes on beside the reading of what is unpacked already.
+    with ThreadPoolExecutor(max_workers=1) as pool:
+        ahead = deque([pool.submit(stream.read, CHUNK) for _ in range(AHEAD)])
+        while first:
+            yield first
+            first = ahead.popleft().result()
+            ahead.append(pool.submit(stream.read, CHUNK))
 
 
 def _rewritten(pieces: Iterable[bytes]) -> Iterator[bytes]:
