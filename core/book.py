@@ -15,7 +15,7 @@ from scenario import entities, features, serving, shared
 from scenario.catalog import Catalog
 from scenario.expr import Node
 from scenario.facts import Facts
-from scenario.spec import Method, Parameter, TimeModel
+from scenario.spec import Column, Method, Parameter, TimeModel
 from scenario.stacks import Stack
 from scenario.table import Table
 from scenario.vectors import Vectors
@@ -172,3 +172,8 @@ def time_model_rows(models: Iterable[TimeModel]) -> tuple[Mapping[str, Any], ...
         {"name": m.name, "title": m.title or m.name, "time_model_no": float(i), "source": m.source, "doc": m.doc}
         for i, m in enumerate(models, 1)
     )
+
+
+def calc(name: str, column: Column, node: Node, text: str) -> Field:
+    """A computed field."""
+    return Field(name, "calc", node.facts, column.unit, column.title, column.doc, column.source, column.format, node, text)
