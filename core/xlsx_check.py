@@ -16,7 +16,7 @@ from scenario.host import Host
 from scenario.result import evaluate
 from scenario.table import MAX_ROWS
 from scenario.xlsx_cells import letter
-from scenario.xlsx_rows import UNKNOWN, Reading, Typed
+from scenario.xlsx_found import UNKNOWN, Reading, Typed
 from scenario.xlsx_table import changed_places, load
 
 TOLERANCE = 1e-9

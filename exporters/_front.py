@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any
 
 from openpyxl.formatting.rule import FormulaRule
@@ -11,7 +12,7 @@ from openpyxl.workbook.defined_name import DefinedName
 from openpyxl.worksheet.hyperlink import Hyperlink
 
 import scenario
-from scenario import Result
+from scenario import Result, Witness
 from scenario.exporters import _style
 from scenario.exporters._assumptions import add_table, heads, widths
 from scenario.exporters._cells import Sheet
@@ -21,6 +22,8 @@ from scenario.exporters._splice import ROW
 OK, CHECK = "OK", "CHECK"
 PIECE = 30_000
 """Characters of a line of the table that stand in one cell."""
+MADE_ANEW = ("README", "Summary", "Charts", "Chart data", "Sensitivity", "By batch", "Trees", "Encoders", "Checks")
+"""The sheets of which nothing is read back, but what Summary shows."""
 QUADRATIC = 3_000
 """Rows up to which every id is compared with every other."""
 
@@ -138,13 +141,40 @@ def source(result: Result, workbook: Workbook) -> Sheet:
     sheet.put(2, 1, "The table that this workbook was made from, without its rows. What stands in cells on the other sheets counts before it.",
               "scn.subtitle")  # fmt: skip
     for row, line in enumerate(result.source_text().split("\n"), 4):
-        sheet.put(row, 1, line[:PIECE] or None)
-        for column, start in enumerate(range(PIECE, len(line), PIECE), 2):  # more than a cell holds
-            sheet.put(row, column, line[start : start + PIECE])
-        sheet.sheet.cell(row, 1).font = Font(name="Consolas", size=9)
+        _source_line(sheet, row, line)
     widths(sheet, [120])
     _style.page(sheet.sheet)
     return sheet
+
+
+def _source_line(sheet: Sheet, row: int, line: str) -> None:
+    sheet.put(row, 1, line[:PIECE] or None)
+    for column, start in enumerate(range(PIECE, len(line), PIECE), 2):  # more than a cell holds
+        sheet.put(row, column, line[start : start + PIECE])
+    sheet.sheet.cell(row, 1).font = Font(name="Consolas", size=9)
+
+
+def witness(workbook: Workbook, ours: Sequence[str], source: Sheet, choices: dict[str, str]) -> None:
+    """Below the table's text: what stands on each sheet, so that what somebody adds to it can be told when it comes back.
+
+    ``ours`` are the titles of all sheets but the analyst's, ``choices`` the cells of Summary that choose what it shows, and the
+    inputs that they stand for.
+    """
+    row = source.sheet.max_row + 2
+    for sheet in workbook.worksheets:
+        if sheet.title not in ours:
+            continue
+        cells = [cell for line in sheet.iter_rows() for cell in line if cell.value is not None or cell.comment]
+        found = Witness(sheet.title, sheet.max_column, comments=[cell.coordinate for cell in cells if cell.comment],
+                        drawings=len(sheet._charts) + len(sheet._images))  # fmt: skip
+        if sheet.title in MADE_ANEW:
+            found.texts = [Witness.digest(cell.value) for cell in cells if cell.value is not None and cell.data_type != "f"]
+            found.formulas = [cell.coordinate for cell in cells if cell.data_type == "f"]
+            found.choices = choices if sheet.title == "Summary" else {}
+        _source_line(source, row, found.line())
+        source.sheet.cell(row, 1).font = Font(name="Consolas", size=6, color=_style.GREY)
+        source.sheet.cell(row, 1).alignment = Alignment(horizontal="fill")  # no further than its cell
+        row += 1
 
 
 def formulas(layout: Layout, workbook: Workbook) -> Sheet:

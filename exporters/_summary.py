@@ -30,6 +30,12 @@ def key_columns(result: Result) -> tuple[str, ...]:
     return tuple(name for name in inputs if name in wanted)
 
 
+def choices(result: Result, layout: Layout) -> dict[str, str]:
+    """The cells that choose what the sheet shows, and the input that each stands for."""
+    names = [name for name in layout.key if name != result.book.summary_columns]
+    return {f"C{row}": name for row, name in enumerate(names, 4)}
+
+
 def summary(result: Result, layout: Layout, workbook: Workbook, frame: pl.DataFrame) -> Sheet:
     """The sheet, with what it shows at first worked out from the same frame."""
     book = result.book

@@ -50,8 +50,9 @@ def write_xlsx(result: Result, stream: BinaryIO) -> None:
     sheets += [_front.formulas(layout, workbook), _front.checks(result, layout, workbook)]
     for title in ("Chart data", "Lists"):
         workbook.move_sheet(title, len(workbook.sheetnames))
-    sheets += [_front.source(result, workbook), *_extras.sheets(result, layout, workbook)]
-    sheets.append(_front.readme(result, layout, workbook))
+    source = _front.source(result, workbook)
+    sheets += [source, *_extras.sheets(result, layout, workbook), _front.readme(result, layout, workbook)]
+    _front.witness(workbook, TITLES, source, _summary.choices(result, layout))
     workbook.active = 0
     workbook.calculation.fullCalcOnLoad = True
     workbook.properties.title = _cells.clean(result.book.table.title)[:255]

@@ -34,12 +34,13 @@ TABLE: dict[str, Any] = {
 def sheets(path: Path) -> dict[str, bytes]:
     """The XML of every sheet but README, and what hangs on them: tables, names, charts.
 
-    The name of the file that a value came from stands beside it; it is taken out here.
+    The name of the file that a value came from stands beside it; it is taken out here, and what Source says of README.
     """
     named = parts(path)
     with zipfile.ZipFile(path) as book:
         found = {title: book.read(part) for title, part in named.items() if title != "README"}
         found = {title: re.sub(rb"<t>(?:[\w-]+\.(?:yaml|xlsx)|table)</t>", b"<t>FILE</t>", data) for title, data in found.items()}
+        found["Source"] = re.sub(rb"# as written: [^<]*README[^<]*", b"", found["Source"])
         found |= {name: book.read(name) for name in book.namelist() if name.startswith(("xl/tables/", "xl/charts/", "xl/workbook.xml", "xl/comments"))}
     return found
 
