@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
+import polars as pl
 from openpyxl.formatting.rule import FormulaRule
 from openpyxl.styles import Alignment, Font
 from openpyxl.workbook import Workbook
@@ -24,6 +25,8 @@ PIECE = 30_000
 """Characters of a line of the table that stand in one cell."""
 MADE_ANEW = ("README", "Summary", "Charts", "Chart data", "Sensitivity", "By batch", "Trees", "Encoders", "Checks")
 """The sheets of which nothing is read back, but what Summary shows."""
+LONGEST = 120
+"""Characters of an id that COUNTIF still compares when all of them are signs that have to be marked."""
 QUADRATIC = 3_000
 """Rows up to which every id is compared with every other."""
 
@@ -259,9 +262,14 @@ def _checks(result: Result, layout: Layout) -> list[tuple[str, str, str]]:
         area = f"'{title}'!${first.letter}${FIRST}:${last.letter}${layout.last}"
         found.append((f"{title}: cells with an error", f"SUMPRODUCT(--ISERROR({area}))", "They follow from Scenarios: look there first."))
         found.append((f"{title}: values typed over a formula", f"SUMPRODUCT(--NOT(_xlfn.ISFORMULA({area})))", "Copy the formula from a neighbouring row."))
-    if result.full.height <= QUADRATIC:
+    names = result.full["id"].cast(pl.String).str.to_lowercase()
+    comparable = names.n_unique() == len(names) and (names.str.len_chars().max() or 0) < LONGEST
+    if result.full.height <= QUADRATIC and comparable:  # COUNTIF sees neither capital letters nor long texts
         ids = layout.span("id")
-        found.append(("Scenarios: ids that stand twice", f'SUMPRODUCT(({ids}<>"")*(COUNTIF({ids},{ids})>1))', "An id names one row."))
+        exactly = ids
+        for sign in "~*?":  # which COUNTIF takes for patterns, as it takes a < in front for a comparison
+            exactly = f'SUBSTITUTE({exactly},"{sign}","~{sign}")'
+        found.append(("Scenarios: ids that stand twice", f'SUMPRODUCT(({ids}<>"")*(COUNTIF({ids},"="&{exactly})>1))', "An id names one row."))
     for column in columns:
         item = column.item
         if column.formula or item is None or column.name == "id":

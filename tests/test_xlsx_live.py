@@ -184,3 +184,18 @@ def test_pages_are_rendered_for_looking_at(written: Path) -> None:
         pytest.skip("LibreOffice or pdftoppm is not installed")
     assert len(found) >= 8
     assert all(page.stat().st_size > 2000 for page in found)
+
+
+@needs_soffice
+def test_ids_that_look_like_patterns_are_no_duplicates(tmp_path: Path) -> None:
+    """``x*`` does not stand twice because of ``xy``, nor ``A`` because of ``a``; an id that does stand twice is counted."""
+    names = ["x*", "xy", ">5", "~a", "a?", "ab", "=1", "<>", "~~", "x~*"]
+    rows = [{"id": name, "model": "llama-3-8b", "gpu": "h100-sxm", "batch": 1 + index, "method": "vanilla"} for index, name in enumerate(names)]
+    path = scenario.run({"version": 1, "defaults": {"context": 0}, "rows": rows}).to_excel(tmp_path / "patterns.xlsx")
+    twice = edit(path, tmp_path / "twice.xlsx", {("Scenarios", "A7"): "x*"})
+    cased = scenario.run({"version": 1, "defaults": {"context": 0}, "rows": [*rows, {**rows[0], "id": "XY"}]}).to_excel(tmp_path / "cased.xlsx")
+    plain, typed, other = recalculate_all([path, twice, cased], tmp_path)
+    cell = f"B{row_of(path, 'Checks', 'check', 'Scenarios: ids that stand twice')}"
+    assert openpyxl.load_workbook(plain, data_only=True)["Checks"]["C3"].value == "OK"
+    assert openpyxl.load_workbook(typed, data_only=True)["Checks"][cell].value == 2
+    assert openpyxl.load_workbook(other, data_only=True)["Checks"]["C3"].value == "OK"
