@@ -40,12 +40,16 @@ class Witness:
     comments: Collection[str] = ()
     drawings: int = 0
     choices: dict[str, str] = field(default_factory=dict)
+    columns: list[str] = field(default_factory=list)
+    """The headers of Scenarios from the left, in whose letters the sheet Formulas speaks."""
 
     def line(self) -> str:
         """The line that says it."""
         said: dict[str, Any] = {"sheet": self.sheet, "width": self.width, "comments": runs(self.comments), "drawings": self.drawings}
         if self.texts is not None:
             said |= {"texts": " ".join(sorted(set(self.texts))), "formulas": runs(self.formulas), "choices": self.choices}
+        if self.columns:
+            said["columns"] = self.columns
         return BEGIN + json.dumps(said)
 
     @staticmethod
@@ -62,7 +66,8 @@ class Witness:
             texts = set(str(said["texts"]).split()) if "texts" in said else None
             choices = {str(place): str(name) for place, name in dict(said.get("choices", {})).items()}
             return Witness(str(said["sheet"]), int(said["width"]), texts, set(places(str(said.get("formulas", "")))),
-                        set(places(str(said["comments"]))), int(said["drawings"]), choices)  # fmt: skip
+                           set(places(str(said["comments"]))), int(said["drawings"]), choices,
+                           [str(name) for name in list(said.get("columns", []))])  # fmt: skip
         except (ValueError, KeyError, TypeError, AttributeError, RecursionError):
             return None
 

@@ -74,7 +74,9 @@ class RowReader:
             sheet, kind, name, formula = ("" if cell is None else str(cell.value) for cell in cells)
             if sheet == "Scenarios" and name:
                 listed.append((kind, name, formula))
-        letters = {letter(index): name for index, (_, name, _) in enumerate(listed, 1)}
+        # Formulas may have been sorted, so that its order no longer tells the columns.
+        columns = next((witness.columns for witness in self.owner.witnesses if witness.columns), [name for _, name, _ in listed])
+        letters = {letter(index): name for index, name in enumerate(columns, 1)}
         self.written = {name: canonical(formula, letters, FIRST) for _, name, formula in listed if formula}
         self.literals = {number for _, _, formula in listed for number in _LITERAL.findall(formula)}
         return [name for kind, name, _ in listed if kind == "input"]

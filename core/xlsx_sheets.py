@@ -13,6 +13,7 @@ from scenario.spec import Parameter
 from scenario.xlsx_cells import Cell, Row, letter, rows
 from scenario.xlsx_extras import OldSheet, letters_of
 from scenario.xlsx_found import BAD, Header, Reading, plain, show
+from scenario.xlsx_left import Witness
 from scenario.xlsx_zip import SheetPart, Workbook
 from scenario.yamltree import Node, Source
 
@@ -29,6 +30,8 @@ class Sheets:
         self.source = Source(workbook.path, "", digest)
         self.found = Reading(notes=list(workbook.notes))
         self.places: dict[str, OldSheet] = {}
+        self.witnesses: list[Witness] = []
+        """What Source says of how the sheets were written."""
         self.told: set[tuple[str, int]] = set()
         """Columns (sheet, 1 = A) of which is said already that they are not carried over."""
 

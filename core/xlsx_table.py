@@ -77,8 +77,7 @@ class _Reader(Assumed):
                 if row.number >= 4:
                     lines += [""] * (row.number - 4 - len(lines))
                     lines.append(_source_line(row))
-        witnesses = [Witness.of(line) for line in lines if line.startswith(BEGIN)]
-        self.witnesses = [witness for witness in witnesses if witness is not None]
+        self.witnesses = [witness for line in lines if line.startswith(BEGIN) if (witness := Witness.of(line))]
         if not "".join(lines).strip():
             self.found.notes.append("the sheet Source is gone: the title, own columns and summary of the table are not known")
             return yamltree.parse("version: 1", self.workbook.path)[1]

@@ -2,15 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable
 from typing import Any
 
-import polars as pl
 from openpyxl.formatting.rule import FormulaRule
 from openpyxl.styles import Alignment, Font
 from openpyxl.workbook import Workbook
 from openpyxl.workbook.defined_name import DefinedName
 from openpyxl.worksheet.hyperlink import Hyperlink
+from openpyxl.worksheet.worksheet import Worksheet
 
 import scenario
 from scenario import Result, Witness
@@ -157,19 +157,18 @@ def _source_line(sheet: Sheet, row: int, line: str) -> None:
     sheet.sheet.cell(row, 1).font = Font(name="Consolas", size=9)
 
 
-def witness(workbook: Workbook, ours: Sequence[str], source: Sheet, choices: dict[str, str]) -> None:
+def witness(sheets: Iterable[Worksheet], layout: Layout, source: Sheet, choices: dict[str, str]) -> None:
     """Below the table's text: what stands on each sheet, so that what somebody adds to it can be told when it comes back.
 
-    ``ours`` are the titles of all sheets but the analyst's, ``choices`` the cells of Summary that choose what it shows, and the
-    inputs that they stand for.
+    ``choices`` are the cells of Summary that choose what it shows, and the inputs that they stand for.
     """
     row = source.sheet.max_row + 2
-    for sheet in workbook.worksheets:
-        if sheet.title not in ours:
-            continue
+    for sheet in sheets:
         cells = [cell for line in sheet.iter_rows() for cell in line if cell.value is not None or cell.comment]
         found = Witness(sheet.title, sheet.max_column, comments=[cell.coordinate for cell in cells if cell.comment],
                         drawings=len(sheet._charts) + len(sheet._images))  # fmt: skip
+        if sheet.title == "Scenarios":
+            found.columns = list(layout.columns)
         if sheet.title in MADE_ANEW:
             found.texts = [Witness.digest(cell.value) for cell in cells if cell.value is not None and cell.data_type != "f"]
             found.formulas = [cell.coordinate for cell in cells if cell.data_type == "f"]
@@ -262,9 +261,9 @@ def _checks(result: Result, layout: Layout) -> list[tuple[str, str, str]]:
         area = f"'{title}'!${first.letter}${FIRST}:${last.letter}${layout.last}"
         found.append((f"{title}: cells with an error", f"SUMPRODUCT(--ISERROR({area}))", "They follow from Scenarios: look there first."))
         found.append((f"{title}: values typed over a formula", f"SUMPRODUCT(--NOT(_xlfn.ISFORMULA({area})))", "Copy the formula from a neighbouring row."))
-    names = result.full["id"].cast(pl.String).str.to_lowercase()
-    comparable = names.n_unique() == len(names) and (names.str.len_chars().max() or 0) < LONGEST
-    if result.full.height <= QUADRATIC and comparable:  # COUNTIF sees neither capital letters nor long texts
+    names = [str(name).lower() for name in result.full["id"].head(QUADRATIC + 1)]
+    # COUNTIF sees neither capital letters nor long texts.
+    if len(names) <= QUADRATIC and len(set(names)) == len(names) and all(len(name) < LONGEST for name in names):
         ids = layout.span("id")
         exactly = ids
         for sign in "~*?":  # which COUNTIF takes for patterns, as it takes a < in front for a comparison

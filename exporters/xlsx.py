@@ -52,7 +52,7 @@ def write_xlsx(result: Result, stream: BinaryIO) -> None:
         workbook.move_sheet(title, len(workbook.sheetnames))
     source = _front.source(result, workbook)
     sheets += [source, *_extras.sheets(result, layout, workbook), _front.readme(result, layout, workbook)]
-    _front.witness(workbook, TITLES, source, _summary.choices(result, layout))
+    _front.witness([sheet for sheet in workbook.worksheets if sheet.title in TITLES], layout, source, _summary.choices(result, layout))
     workbook.active = 0
     workbook.calculation.fullCalcOnLoad = True
     workbook.properties.title = _cells.clean(result.book.table.title)[:255]

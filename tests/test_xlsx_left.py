@@ -146,3 +146,23 @@ def test_a_witness_comes_back_as_it_was() -> None:
     assert Witness.of(one.line()) == one
     bare = Witness("GPUs", 3, None, set(), set(), 0)
     assert Witness.of(bare.line()) == bare
+
+
+def test_the_sheet_formulas_may_be_sorted(written: Path, tmp_path: Path) -> None:
+    """Its filter buttons invite to it: the rows of Scenarios are as before, and a formula that was changed is still found."""
+    def act(book: Any, cell: str = "") -> None:
+        sheet = book["Formulas"]
+        rows = sorted(([cell.value for cell in row] for row in sheet.iter_rows(min_row=6)), key=lambda row: str(row[1]), reverse=True)
+        for number, values in enumerate(rows, 6):
+            for column, value in enumerate(values, 1):
+                sheet.cell(number, column).value = value
+                sheet.cell(number, column).data_type = "s"
+        if cell:
+            book["Scenarios"][cell].value = "=E7*2"
+
+    assert told(changed(written, tmp_path, act)) == []
+    column = next(cell.coordinate for cell in openpyxl.load_workbook(written)["Scenarios"][5] if cell.value == "tpot_ms").rstrip("5")
+    done = CliRunner().invoke(main, ["run", str(changed(written, tmp_path, lambda book: act(book, f"{column}7"))), "-o", str(tmp_path / "new.xlsx")])
+    assert done.exit_code == 2
+    assert f"Scenarios!{column}7: the formula of 'tpot_ms' was changed" in done.stderr
+    assert done.stderr.count("was changed") == 1
