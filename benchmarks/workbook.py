@@ -53,6 +53,7 @@ def xlsxwriter(rows: int, path: str) -> dict[str, float]:
     columns = list(layout.columns.values())
     start = time.perf_counter()
     book = library.Workbook(path, {"constant_memory": True, "strings_to_formulas": False})
+    book.use_zip64()  # 100,000 rows make a sheet of more than 4 GB
     sheet = book.add_worksheet("Scenarios")
     formats = [book.add_format({"num_format": "#,##0.00"}) for _ in columns]
     for index, column in enumerate(columns):
