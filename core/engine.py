@@ -62,7 +62,7 @@ class Evaluator:
         self.book = book
         self.entities = {name: entity_frame(book, table) for name, table in book.tables.items()}
         self.inputs = [item for item in book.fields.values() if item.role == "input"]
-        self.plan = functools.lru_cache(maxsize=16)(functools.partial(Plan, book, self.entities))
+        self.plan = functools.lru_cache(maxsize=4)(functools.partial(Plan, book, self.entities))
 
     def prepare(self, rows: pl.DataFrame) -> pl.DataFrame:
         """The given inputs under the names of the book's input columns, in its types."""
