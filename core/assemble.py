@@ -8,7 +8,7 @@ from dataclasses import replace
 from scenario import answers, contract, expr, facts, graph, selection, serving, shared, stacks
 from scenario.asked import scalar_name
 from scenario.assumptions import CORE_TEXT, NUMBER
-from scenario.book import Book, Field, Scalar, calc
+from scenario.book import Book, Field, Scalar, calc, limits
 from scenario.contract import parameter_facts
 from scenario.errors import FormulaError, Problem, nearest
 from scenario.expr import Blank, Call, Name, Node, Number
@@ -215,7 +215,8 @@ class _Assembler(RowInputs):
                 item = replace(item, facts=declared, parameter=parameter, text=compile_text(node))
             if name in shared.OPEN or name in own or name in serving.EVERY_QUESTION or not column.formula:
                 item = replace(item, text=compile_text(node))
-            self.add(item)
+            unlimited = {name for name, known in self.fields.items() if known.limit}
+            self.add(replace(item, limit=limits(node, unlimited)))
         self.fields = {name: self.fields[name] for name in self.in_order(order)}
 
     def in_order(self, order: list[str]) -> list[str]:

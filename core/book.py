@@ -7,13 +7,13 @@ row's method. The engine computes a book, the exporters write it; nothing downst
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Collection, Iterable, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
 from scenario import entities, features, serving, shared
 from scenario.catalog import Catalog
-from scenario.expr import Node
+from scenario.expr import UNLIMITED, Call, If, Name, Node, Number
 from scenario.facts import Facts
 from scenario.spec import Column, Method, Parameter, TimeModel
 from scenario.stacks import Stack
@@ -72,6 +72,8 @@ class Field:
     parameter: Parameter | None = None
     public: bool = True
     sheet: str = ""
+    limit: bool = False
+    """Whether it may say that there is no limit: the number 1e15, shown as the word ``unlimited``."""
 
 
 @dataclass(frozen=True)
@@ -172,6 +174,22 @@ def time_model_rows(models: Iterable[TimeModel]) -> tuple[Mapping[str, Any], ...
         {"name": m.name, "title": m.title or m.name, "time_model_no": float(i), "source": m.source, "doc": m.doc}
         for i, m in enumerate(models, 1)
     )
+
+
+def limits(node: Node, names: Collection[str]) -> bool:
+    """Whether a formula can give ``unlimited`` itself, or a column of ``names`` that can; arithmetic on it gives a number."""
+    match node:
+        case Number(value=value):
+            return value == UNLIMITED
+        case Name(id=name):
+            return name in names
+        case If(then=then, other=other):
+            return limits(then, names) or limits(other, names)
+        case Call(function="choose", args=args):
+            return any(limits(arg, names) for arg in args[1:])
+        case Call(function="coalesce" | "min" | "max", args=args):
+            return any(limits(arg, names) for arg in args)
+    return False
 
 
 def calc(name: str, column: Column, node: Node, text: str) -> Field:

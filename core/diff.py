@@ -240,12 +240,13 @@ class _Column:
         self.alone = [(label, frame[item.name]) for label, frame in alone if item.name in frame.columns]
         self.numbers = pl.repeat(False, len(old), eager=True)
         if item.facts.type == "number":
-            self.numbers = moved & number(old).is_not_null() & number(new).is_not_null()
+            self.numbers = moved & number(old, item.limit).is_not_null() & number(new, item.limit).is_not_null()
 
     def deltas(self) -> list[tuple[str, pl.Series]]:
         """By change what it moves alone, in the rows that moved from number to number; then the interaction."""
-        start = number(self.start).filter(self.numbers)
-        found = [(label, (number(values).filter(self.numbers) - start).fill_null(0)) for label, values in self.alone]
+        limit = self.item.limit
+        start = number(self.start, limit).filter(self.numbers)
+        found = [(label, (number(values, limit).filter(self.numbers) - start).fill_null(0)) for label, values in self.alone]
         old, new = self.old.filter(self.numbers), self.new.filter(self.numbers)
         left = new - old
         for _, values in found:
@@ -283,7 +284,8 @@ class _Column:
             return ()
         frame = pl.DataFrame({"old": self.old, "new": self.new}).filter(turned)
         if self.item.facts.type == "number":
-            shown = [pl.when(pl.col(n).is_null()).then(None).when(pl.col(n) >= UNLIMITED).then(pl.lit("unlimited"))
+            none = pl.lit(UNLIMITED if self.item.limit else float("inf"))
+            shown = [pl.when(pl.col(n).is_null()).then(None).when(pl.col(n) >= none).then(pl.lit("unlimited"))
                      .otherwise(pl.lit("a number")).alias(n) for n in ("old", "new")]  # fmt: skip
             frame = frame.with_columns(shown)
         counted = frame.group_by("old", "new", maintain_order=True).len().sort("len", descending=True, maintain_order=True)
@@ -293,7 +295,7 @@ class _Column:
         """Every moved value with the shares of the changes."""
         where = self.numbers.filter(self.moved)
         old, new = self.old.filter(self.moved), self.new.filter(self.moved)
-        frame = pl.DataFrame({"id": ids.filter(self.moved), "column": [self.item.name] * len(old), "old": shown(old), "new": shown(new)})
+        frame = pl.DataFrame({"id": ids.filter(self.moved), "column": [self.item.name] * len(old), "old": shown(old, self.item.limit), "new": shown(new, self.item.limit)})
         kind = pl.List(pl.Struct({"by": pl.String, "change": pl.Float64}))
         if not where.any():
             blank = pl.lit(None, dtype=pl.Float64)
@@ -311,15 +313,17 @@ class _Column:
         return joined.with_columns(pl.col("shares").fill_null(pl.lit([], dtype=kind)).cast(kind))
 
 
-def shown(values: pl.Series) -> pl.Series:
-    """Values of any type as exact texts; no limit as a word."""
-    if values.dtype != pl.Float64:
+def shown(values: pl.Series, limit: bool) -> pl.Series:
+    """Values of any type as exact texts; in a column that can be unlimited, no limit as a word."""
+    if values.dtype != pl.Float64 or not limit:
         return values.cast(pl.String)
     return pl.select(pl.when(values >= UNLIMITED).then(pl.lit("unlimited")).otherwise(values.cast(pl.String))).to_series()
 
 
-def number(values: pl.Series) -> pl.Series:
+def number(values: pl.Series, limit: bool) -> pl.Series:
     """Numbers, null where there is no limit."""
+    if not limit:
+        return values
     return pl.select(pl.when(values < UNLIMITED).then(values)).to_series()
 
 

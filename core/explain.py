@@ -46,6 +46,8 @@ class Step:
     cases: list[str] = field(default_factory=list)
     values: Mapping[str, Value] = field(default_factory=dict)
     units: Mapping[str, str] = field(default_factory=dict)
+    limits: frozenset[str] = frozenset()
+    """The columns that can be ``unlimited``."""
     below: list[Step] = field(default_factory=list)
     again: bool = False
 
@@ -95,6 +97,7 @@ class _Reader:
         self.values: dict[str, Value] = {**book.constants, **values}
         self.units = {name: scalar.parameter.unit for name, scalar in book.scalars.items()}
         self.units |= {name: item.unit for name, item in book.fields.items()}
+        self.limits = frozenset(name for name, item in book.fields.items() if item.limit)
         self.done: set[tuple[str, str]] = set()
 
     def find(self, row: str | None) -> pl.DataFrame:
@@ -172,7 +175,7 @@ class _Reader:
     def computed(self, item: Field, values: Mapping[str, Value], units: Mapping[str, str], depth: int) -> Step:
         assert item.node is not None
         if ("", item.name) in self.done:
-            return Step(item.name, values[item.name], item.unit, item.doc, again=True)
+            return Step(item.name, values[item.name], item.unit, item.doc, again=True, limits=self.limits)
         found = resolve(item.node, values, self.book)
         passed = self.passed_on(item, found)
         if passed is not None:
@@ -181,7 +184,7 @@ class _Reader:
         if item.name in shared.OPEN or any(item.name in method.columns for method in self.book.methods.values()):
             doc, source = self.answer(item, found.methods)
         step = Step(item.name, values[item.name], item.unit, doc, source, "calc", "", "", found.symbolic, found.taken,
-                    found.methods, found.cases, values, units)  # fmt: skip
+                    found.methods, found.cases, values, units, self.limits)  # fmt: skip
         if depth > 0:
             self.done.add(("", item.name))
             step.below = [self.step(read, depth - 1) for read in found.reads]
@@ -205,7 +208,7 @@ class _Reader:
                 return None
             origin = step.origin if step.role == "input" else f"{name}{f' of {step.of}' if step.of else ''}: {step.origin}"
             return Step(item.name, self.values[item.name], item.unit, item.doc, step.source or item.source, step.role, origin,
-                        methods=found.methods)  # fmt: skip
+                        methods=found.methods, limits=self.limits)  # fmt: skip
         return None
 
     def answer(self, item: Field, methods: list[str]) -> tuple[str, str]:

@@ -27,6 +27,7 @@ from scenario.errors import PluginError, Problem, ScenarioError, nearest
 from scenario.spec import Exporter, Function, Method, NamedColumn, Preset, TimeModel
 
 GROUP = "scenario"
+BUILT_IN = "built in"
 MAX_ITEMS = 10_000
 HOOKS: dict[str, type] = {
     "scenario_functions": Function, "scenario_methods": Method, "scenario_time_models": TimeModel,
@@ -109,9 +110,9 @@ def load(names: Sequence[str] = (), *, third_party: bool = True) -> Host:
     manager.add_hookspecs(hooks)
     for name, module in _builtin():
         if name in off:
-            host.plugins.append(Plugin(name, "built in", "off"))
+            host.plugins.append(Plugin(name, BUILT_IN, "off"))
             continue
-        _register(host, manager, Plugin(name, "built in"), importlib.import_module(module))
+        _register(host, manager, Plugin(name, BUILT_IN), importlib.import_module(module))
     if third_party:
         for entry in sorted(metadata.entry_points(group=GROUP), key=lambda entry: entry.name):
             _load_entry(host, manager, entry, off)
@@ -251,6 +252,12 @@ def _take(host: Host, plugin: Plugin, hook: str, item: Any) -> None:
     if not isinstance(item, kind):
         raise PluginError(f"{hook}() gave {type(item).__name__} where {kind.__name__} is due")
     check_item(item, host)
+    if plugin.origin != BUILT_IN:  # those are tested
+        from scenario import loops  # which reads this module
+
+        problems = [*loops.of(item, host)]
+        if problems:
+            raise PluginError(problems)
     if isinstance(item, Method):
         item = acceptance.complete(item)
     owner = host.owners.get((kind, item.name))

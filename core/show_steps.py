@@ -11,19 +11,24 @@ from scenario.to_latex import compile_latex, escape, symbol
 from scenario.to_text import PLAIN, compile_text, show_number
 
 
-def shown(value: Value, unit: str = "") -> str:
-    """A value with its unit, for reading: ``4.87 ms``, ``67.2 %``, ``yes``, ``blank``."""
+def shown(value: Value, unit: str = "", limit: bool = False) -> str:
+    """A value with its unit, for reading: ``4.87 ms``, ``67.2 %``, ``yes``, ``blank``; ``limit``: of one that can be unlimited."""
     if value is None:
         return "blank"
     if isinstance(value, bool):
         return "yes" if value else "no"
     if isinstance(value, str):
         return f'"{value}"'
-    if value >= UNLIMITED:
+    if limit and value >= UNLIMITED:
         return "unlimited"
     if unit == "%":
         return f"{value * 100:.6g} %"
     return f"{show_number(value)} {unit}".rstrip()
+
+
+def result(step: Step) -> str:
+    """What a step gives, with its unit."""
+    return shown(step.value, step.unit, step.name in step.limits)
 
 
 def as_text(row: str, steps: Sequence[Step]) -> str:
@@ -37,7 +42,7 @@ def as_text(row: str, steps: Sequence[Step]) -> str:
 def _text(step: Step, level: int) -> list[str]:
     pad = "  " * level
     of = f" of {step.of}" if step.of else ""
-    head = f"{pad}{step.name}{of} = {shown(step.value, step.unit)}"
+    head = f"{pad}{step.name}{of} = {result(step)}"
     if step.role != "calc" or step.again or step.symbolic is None:
         where = ["see above"] if step.again else [step.origin, step.source]
         said = "; ".join(note for note in where if note)
@@ -49,7 +54,7 @@ def _text(step: Step, level: int) -> list[str]:
     lines.append(f"{lead}= {compile_text(step.symbolic, signs=PLAIN)}")
     if not _constant(step.symbolic):
         lines.append(f"{blank}= {numbers(step)}")
-        lines.append(f"{blank}= {shown(step.value, step.unit)}")
+        lines.append(f"{blank}= {result(step)}")
     notes = [f"by {', '.join(step.methods)}"] if step.methods else []
     notes += [f"since {'; '.join(step.cases)}"] if step.cases else []
     notes += [f"source: {step.source}"] if step.source else []
@@ -77,7 +82,7 @@ def numbers(step: Step, label: Callable[[str], str] | None = None) -> str:
     assert step.taken is not None
 
     def value(name: str) -> str:
-        text = shown(step.values[name], step.units.get(name, ""))
+        text = shown(step.values[name], step.units.get(name, ""), name in step.limits)
         return f"({text})" if text.startswith("-") else text
 
     return compile_text(step.taken, label or value, signs=PLAIN)
@@ -89,12 +94,12 @@ def as_markdown(row: str, steps: Sequence[Step]) -> str:
     for step in _formulas(steps):
         assert step.symbolic is not None
         of = f" of {step.of}" if step.of else ""
-        lines += [f"## {step.name}{of} = {shown(step.value, step.unit)}", ""]
+        lines += [f"## {step.name}{of} = {result(step)}", ""]
         lines += [step.doc, ""] if step.doc else []
         lines += ["```", f"{step.name} = {compile_text(step.symbolic, signs=PLAIN)}"]
         if not _constant(step.symbolic):
             lead = " " * len(step.name)
-            lines += [f"{lead} = {numbers(step)}", f"{lead} = {shown(step.value, step.unit)}"]
+            lines += [f"{lead} = {numbers(step)}", f"{lead} = {result(step)}"]
         lines += ["```", ""]
         notes = [f"by {', '.join(step.methods)}"] if step.methods else []
         notes += [f"since {'; '.join(step.cases)}"] if step.cases else []
@@ -102,7 +107,7 @@ def as_markdown(row: str, steps: Sequence[Step]) -> str:
         lines += [f"- {note}" for note in notes] + [""] * bool(notes)
         if step.below:
             lines += ["| reads | value | from |", "| --- | ---: | --- |"]
-            lines += [f"| `{b.name}` | {shown(b.value, b.unit)} | {_cell(b)} |" for b in step.below] + [""]
+            lines += [f"| `{b.name}` | {result(b)} | {_cell(b)} |" for b in step.below] + [""]
     return "\n".join(lines)
 
 
@@ -119,8 +124,8 @@ def as_latex(row: str, steps: Sequence[Step]) -> str:
         assert step.taken is not None
         rows = [compile_latex(step.symbolic)]
         if not _constant(step.symbolic):
-            rows.append(compile_latex(step.taken, lambda name, step=step: _latex_value(step.values[name], step.units.get(name, ""))))  # type: ignore[misc]
-        rows.append(_latex_value(step.value, step.unit))
+            rows.append(compile_latex(step.taken, lambda name, step=step: _latex_value(step.values[name], step.units.get(name, ""), name in step.limits)))  # type: ignore[misc]
+        rows.append(_latex_value(step.value, step.unit, step.name in step.limits))
         lines += ["", f"% {step.doc}" if step.doc else "%", r"\begin{align*}"]
         lines.append(f"  {symbol(step.name)} &= " + " \\\\\n  &= ".join(rows))
         lines.append(r"\end{align*}")
@@ -132,9 +137,9 @@ def as_latex(row: str, steps: Sequence[Step]) -> str:
     return "\n".join(lines) + "\n"
 
 
-def _latex_value(value: Value, unit: str) -> str:
-    if value is None or isinstance(value, bool | str) or value >= UNLIMITED:
-        return f"\\text{{{escape(shown(value))}}}"
+def _latex_value(value: Value, unit: str, limit: bool) -> str:
+    if value is None or isinstance(value, bool | str) or (limit and value >= UNLIMITED):
+        return f"\\text{{{escape(shown(value, unit, limit))}}}"
     number = compile_latex(Number(value * 100 if unit == "%" else value))
     text = f"{number}\\,\\text{{{escape(unit)}}}" if unit else number
     return f"\\left({text}\\right)" if value < 0 else text

@@ -130,10 +130,12 @@ def cell(item: Field, value: object) -> str:
         return "yes" if value else "no"
     if not isinstance(value, float):
         return str(value)
-    if value >= UNLIMITED:
+    if item.limit and value >= UNLIMITED:
         return "unlimited"
     if item.unit == "%":
         return f"{value:.1%}"
+    if abs(value) >= 1e12:
+        return f"{value:.4g}"
     if value == int(value) and abs(value) < 1e9:
         return f"{int(value):,}"
     return f"{value:,.0f}" if abs(value) >= 1000 else f"{value:.3g}" if abs(value) < 1 else f"{value:.2f}"

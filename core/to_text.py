@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
-from scenario.expr import Binary, Blank, Call, Compare, Flag, If, Logic, Name, Negate, Node, Not, Number, Text
+from scenario.expr import UNLIMITED, Binary, Blank, Call, Compare, Flag, If, Logic, Name, Negate, Node, Not, Number, Text
 
 Label = Callable[[str], str]
 """What to print for a name: the name itself, or its value with a unit."""
@@ -56,6 +56,8 @@ def _text(node: Node, label: Label, signs: dict[str, str]) -> tuple[str, int]:
         return signs.get(op, op)
 
     match node:
+        case Number(value=value) if value == UNLIMITED:
+            return "unlimited", _RANK["atom"]
         case Number(value=value):
             return (reading_literal if signs else _literal)(value), _RANK["atom"]
         case Text(value=value):

@@ -23,7 +23,7 @@ from scenario import Result, compile_excel, compile_polars, names
 from scenario.exporters import _style
 from scenario.exporters._assumptions import widths
 from scenario.exporters._cells import Sheet
-from scenario.exporters._layout import FIRST, TITLES, Layout
+from scenario.exporters._layout import FIRST, TITLES, Layout, joined
 from scenario.exporters._summary import as_key, first_rows
 
 ROWS = [2**power for power in range(13)]  # 1 to 4096 token rows
@@ -86,7 +86,7 @@ def _choices(result: Result, layout: Layout, page: Sheet, workbook: Workbook, fr
     lists = workbook["Lists"]
     heads = {lists.cell(4, column).value: column for column in range(1, lists.max_column + 1)}
     for row, name in enumerate(wanted, 4):
-        value = result.book.summary_where.get(name, frame[name][0] if frame.height else None)
+        value = result.book.summary_where.get(name, frame[name][0] if frame.height else _left_out(result, name))
         page.put(row, 1, name, "scn.label")
         page.put(row, 2, value, "scn.input", _style.number_format(result.book.fields[name]))
         page.sheet.merge_cells(start_row=row, start_column=2, end_row=row, end_column=3)
@@ -103,6 +103,13 @@ def _choices(result: Result, layout: Layout, page: Sheet, workbook: Workbook, fr
             page.sheet.add_data_validation(validation)
             validation.add(f"B{row}")
     return chosen
+
+
+def _left_out(result: Result, name: str) -> Any:
+    """What the first row of a table says, none of which is in the workbook."""
+    rows, default = result.book.table.rows, result.book.scalars.get(f"default_{name}")
+    given = rows[name].drop_nulls() if name in rows.columns else []
+    return given[0] if len(given) else default.value if default else None
 
 
 def _entity(result: Result, layout: Layout, feed: _Feed, table: str, name: str) -> tuple[str, Any]:
@@ -215,7 +222,7 @@ def _by_batch(result: Result, layout: Layout, feed: _Feed, frame: pl.DataFrame, 
             sheet.put(at, 1, batch, "scn.calc", "#,##0")
             letter = get_column_letter(column)
             parts = {name: cell for name, (cell, _) in feed.chosen.items()} | {"batch": f"$A{at}", "method": f"{letter}${head}"}
-            key = '&"|"&'.join(parts[name] for name in layout.key) or '""'
+            key = joined(parts[name] for name in layout.key)
             values = {name: value for name, (_, value) in feed.chosen.items()} | {"batch": batch, "method": method}
             found = keys.get("|".join(as_key(values[name]) for name in layout.key))
             rows[index, column] = found

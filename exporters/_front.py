@@ -285,6 +285,8 @@ def _checks(result: Result, layout: Layout) -> list[tuple[str, str, str]]:
         if column.item is None and name != "summary_key" and layout.book.fields[key].facts.blank:
             text = f'SUMPRODUCT(({layout.span(key)}<>"")*({layout.span(name)}=""))'
             found.append((f"{key}: names that are not known", text, "Choose a name from the list."))
+    if not result.full.height:  # the one empty row of the sheet is not at fault, until somebody fills it
+        found = [(name, f"IF(COUNTA({layout.span('id')})=0,0,{text})", advice) for name, text, advice in found]
     for name, table in layout.book.tables.items():
         if not table.columns:
             continue

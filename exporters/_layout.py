@@ -7,6 +7,7 @@ LibreOffice and Google Sheets would fail on them.
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from dataclasses import dataclass, field, replace
 from functools import partial
 
@@ -122,6 +123,12 @@ def sheet_ref(title: str) -> str:
     return f"'{title}'" if " " in title else title
 
 
+def joined(cells: Iterable[str]) -> str:
+    """The formula of a row's key: a text, also where it is of one number."""
+    parts = list(cells)
+    return '&"|"&'.join(parts) + ('&""' if len(parts) == 1 else "") or '""'
+
+
 def lay_out(book: Book, rows: int, key: tuple[str, ...]) -> Layout:
     """Give every column its place and its formula. ``key`` names the columns the Summary finds rows by."""
     layout = Layout(book, rows, key=key)
@@ -165,7 +172,7 @@ def lay_out(book: Book, rows: int, key: tuple[str, ...]) -> Layout:
     for name, band, item, doc in plan:
         formula = ""
         if item is None and name == "summary_key":
-            formula = '&"|"&'.join(reference(part) for part in key) or '""'
+            formula = joined(reference(part) for part in key)
         elif item is None:
             by = name.removesuffix("_row")
             table = next(table for table, key_name in keys if key_name == by)

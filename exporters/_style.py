@@ -95,7 +95,7 @@ def number_format(item: Field) -> str:
         return item.format
     if item.facts.type != "number":
         return "General"
-    if item.name in ("max_batch", "max_context") or (item.facts.high >= UNLIMITED and item.unit == "sequences"):
+    if item.limit:
         return f'[>={UNLIMITED:.0f}]"unlimited";#,##0'
     whole = item.facts.integer and item.unit not in FORMATS
     by_unit = FORMATS.get(item.unit)

@@ -15,7 +15,7 @@ from scenario import Result
 from scenario.exporters import _style
 from scenario.exporters._assumptions import widths
 from scenario.exporters._cells import Sheet
-from scenario.exporters._layout import Layout
+from scenario.exporters._layout import Layout, joined
 
 MAX_ACROSS = 24
 NO_ROW, NO_FIT = "no such row", "does not fit"
@@ -60,7 +60,7 @@ def summary(result: Result, layout: Layout, workbook: Workbook, frame: pl.DataFr
         sheet.put(top, column, value, "scn.input", _style.number_format(book.fields[across]))
         sheet.sheet.cell(top, column).font = Font(name="Calibri", size=10, bold=True, color=_style.BLUE)
         sheet.sheet.cell(top, column).alignment = Alignment(horizontal="right")
-        key = '&"|"&'.join(f"{letter}${top}" if name == across else f"$C${4 + list(chosen).index(name)}" for name in layout.key)
+        key = joined(f"{letter}${top}" if name == across else f"$C${4 + list(chosen).index(name)}" for name in layout.key)
         shows = keys.get("|".join(as_key(value if name == across else chosen[name]) for name in layout.key))
         sheet.formula(top + 1, column, f'IFERROR(MATCH({key},{layout.span("summary_key")},0),"")', shows, "scn.meta", "0")
         for row, metric in enumerate(book.summary_rows, top + 2):

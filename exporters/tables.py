@@ -18,7 +18,7 @@ def words(result: Result) -> pl.DataFrame:
     frame = result.frame
     changed = []
     for name, kind in frame.schema.items():
-        if kind == pl.Float64 and bool((frame[name] >= UNLIMITED).any()):
+        if kind == pl.Float64 and result.book.fields[name].limit and bool((frame[name] >= UNLIMITED).any()):
             text = pl.when(pl.col(name) >= UNLIMITED).then(pl.lit("unlimited")).otherwise(pl.col(name).cast(pl.String))
             changed.append(text.alias(name))
     return frame.with_columns(changed)
@@ -45,14 +45,14 @@ def write_parquet(result: Result, stream: BinaryIO) -> None:
     stream.write(buffer.getbuffer())
 
 
-def show(value: object) -> str:
-    """A cell for people: up to five digits, thousands separated, blank as nothing."""
+def show(value: object, limit: bool = False) -> str:
+    """A cell for people: up to five digits, thousands separated, blank as nothing; ``limit``: of a column that can be unlimited."""
     if value is None:
         return ""
     if isinstance(value, bool):
         return "yes" if value else "no"
     if isinstance(value, float):
-        if value >= UNLIMITED:
+        if limit and value >= UNLIMITED:
             return "unlimited"
         if value == int(value) and abs(value) < 1e12:
             return f"{int(value):,}"
@@ -66,7 +66,8 @@ def write_markdown(result: Result, stream: BinaryIO) -> None:
     heads = [f"{name} ({unit})" if unit else name for name, unit in result.units.items()]
     rules = ["---:" if kind == pl.Float64 else "---" for kind in frame.schema.values()]
     lines = [f"# {result.book.table.title}", "", _row(heads), _row(rules)]
-    lines += [_row([show(value) for value in row]) for row in frame.iter_rows()]
+    limits = [result.book.fields[name].limit for name in frame.columns]
+    lines += [_row([show(value, limit) for value, limit in zip(row, limits, strict=True)]) for row in frame.iter_rows()]
     stream.write(("\n".join(lines) + "\n").encode())
 
 
