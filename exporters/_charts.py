@@ -108,8 +108,8 @@ def _choices(result: Result, layout: Layout, page: Sheet, workbook: Workbook, fr
 def _left_out(result: Result, name: str) -> Any:
     """What the first row of a table says, none of which is in the workbook."""
     rows, default = result.book.table.rows, result.book.scalars.get(f"default_{name}")
-    given = rows[name].drop_nulls() if name in rows.columns else []
-    return given[0] if len(given) else default.value if default else None
+    given: list[Any] = rows[name].drop_nulls().head(1).to_list() if name in rows.columns else []
+    return given[0] if given else default.value if default else None
 
 
 def _entity(result: Result, layout: Layout, feed: _Feed, table: str, name: str) -> tuple[str, Any]:
