@@ -189,11 +189,13 @@ class _Assembler(RowInputs):
                 found = self.find_lookup(name)
                 if found:
                     self.add(found)
-        try:
-            order = graph.order({name: expr.names(tree) for name, (_, tree) in pending.items()}, self.place)
-        except FormulaError as error:
-            raise FormulaError([*self.problems, *error.problems]) from None
         known = [*pending, *self.known_lookups()]
+        for loop in graph.circles({name: expr.names(tree) for name, (_, tree) in pending.items()}):
+            self.problems.append(graph.said(loop, self.place))
+            for name in loop:  # the others are checked all the same
+                pending.pop(name, None)
+                self.env[name] = Facts(blank=True)
+        order = graph.order({name: expr.names(tree) for name, (_, tree) in pending.items()}, self.place)
         for name in order:
             column, tree = pending[name]
             try:

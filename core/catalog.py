@@ -123,10 +123,12 @@ def _entries(
     notes = entities.MODEL_NOTES if what == "model" else entities.GPU_NOTES
     for name, entry in mapping(source, node, f"{what.lower()}s").items():
         key = node.keys.get(name, entry) if node else entry
+        if base and name not in found:  # a faulty entry is known all the same: rows that name it have no fault of their own
+            found[name] = replace(next(iter(base.values())), name=name)
         if not NAME.match(name):
             source.say(key, f"'{name}' is not a good name for a {what}", "letters, digits and . _ -")
             continue
-        if same_but_case(source, key, name, found, what):
+        if same_but_case(source, key, name, {other: part for other, part in found.items() if other != name}, what):
             continue
         built = _entry(base.get(name), source, key, name, entry, what, fields, notes, origin)
         if built:
@@ -262,8 +264,12 @@ def number_hint(value: Any) -> str:
     if re.fullmatch(r"[-+]?[0-9.]+ ?[kKmM]", text) and text.count(".") < 2:
         size = {"k": 1e3, "m": 1e6}[text[-1].lower()]
         return f"write the number out: {float(text[:-1]) * size:.12g}"
-    if text.lstrip("$").replace(".", "", 1).isdigit():
-        return f"write the number alone: {text.lstrip('$')}"
+    plain = text.lstrip("$")
+    if plain.replace(".", "", 1).isdigit() and plain.isascii():
+        value = plain.lstrip("0") or "0"
+        return f"write the number alone: {f'0{value}' if value[0] == '.' else value}"
+    if plain.isdigit():
+        return f"write the number with plain digits: {int(plain)}"
     return ""
 
 

@@ -42,6 +42,10 @@ class Commands(click.Group):
         return super().get_command(ctx, cmd_name)
 
     def main(self, *args: Any, **kwargs: Any) -> Any:
+        for name in ("stdout", "stderr"):
+            if getattr(sys, name) is None:  # closed by whoever started us
+                setattr(sys, name, open(os.devnull, "w"))  # noqa: SIM115  # as long as the program runs
+        sys.unraisablehook = _unraisable
         if threading.current_thread() is threading.main_thread():
             for stop in (signal.SIGTERM, getattr(signal, "SIGHUP", None)):
                 # A signal that is ignored (nohup) stays ignored.
@@ -82,6 +86,12 @@ class Commands(click.Group):
         said = " ".join(str(error).split())[:500]
         click.echo(f"internal error, please report it: {type(error).__name__}: {said}\n  SCENARIO_DEBUG=1 shows where", err=True)
         ctx.exit(1)
+
+
+def _unraisable(event: Any, tell: Callable[[Any], None] = sys.unraisablehook) -> None:
+    """What goes wrong where nobody can answer for it; a full disk has been told of by then."""
+    if not (isinstance(event.exc_value, OSError) and event.exc_value.errno in (errno.ENOSPC, errno.EFBIG, errno.EDQUOT)):
+        tell(event)
 
 
 def _stop(number: int, frame: object) -> None:
@@ -190,6 +200,8 @@ def init(path: str, force: bool) -> None:
     from scenario import api, files
 
     target = Path(path)
+    if path.endswith(("/", os.sep)) or target.is_dir():
+        raise _input(f"{path} is a folder", f"name a file: {Path(path) / 'table.yaml'}")
     if target.exists() and not force:
         raise _input(f"{path} is there already", "--force replaces it")
     text = api.bundled()["starter"].read_bytes()

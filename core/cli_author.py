@@ -19,10 +19,12 @@ def new_plugin(name: str, directory: str) -> None:
 
     folder = scaffold.write(name, Path(directory), host.load())
     module = next(folder.glob("scenario_*.py"))
+    # Without a folder in front pip would look for a package of this name on its index.
+    shown = folder if folder.is_absolute() or folder.parts[0] == ".." else f"./{folder}"
     emit(f"wrote {folder}\n"
          f"try it:   scenario run {folder / 'table.yaml'} -p {module}\n"
-         f"test it:  python -m pytest {folder}\n"
-         f"then:     say in {module.name} how your method drafts, and install it with pip install {folder}\n")  # fmt: skip
+         f"then:     say in {module.name} how your method drafts, and install it: pip install {shown}\n"
+         f"test it:  pip install '{shown}[test]', then python -m pytest {shown}\n")  # fmt: skip
 
 
 @click.command()

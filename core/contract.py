@@ -157,7 +157,9 @@ def _slug(kind: str, name: str) -> list[Problem]:
 
 def name_problems(place: str, name: str) -> list[Problem]:
     """What keeps ``name`` from naming a column or a parameter."""
-    if not isinstance(name, str) or not expr.NAME.match(name) or name in RESERVED or len(name) > 64:
+    if name in RESERVED:
+        return [Problem(f"'{name}' is a word of the formula language", "choose another name", place=place)]
+    if not isinstance(name, str) or not expr.NAME.match(name) or len(name) > 64:
         return [Problem(f"{name!r} is not a good name", "letters, digits and _, a letter first", place=place)]
     if name in functions.FUNCTIONS:
         return [Problem(f"'{name}' is the name of a function", place=place)]

@@ -78,7 +78,8 @@ def load(path: str | Path, host: Host, *, max_rows: int = MAX_ROWS) -> Table:
             raise TableError(Problem(f"the file holds more than {max_rows:,} rows", "allow more with --max-rows", source.file))
     if not rows and not source.problems:
         source.problems.append(Problem("the file has a header and no rows", file=source.file))
-    source.stop()
+    if not rows:
+        source.stop()
     table = _CsvReader(source, host, max_rows, known, header, numbers, rows).table()
     return replace(table, notes=_notes(header))
 

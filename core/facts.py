@@ -183,7 +183,7 @@ class _Checker:
                 self.say(arg, f"{node.function}() needs the name of a {function.names[index]} in quotes here")
         low, high = function.arity
         if not low <= len(args) <= high:
-            said = str(low) if low == high else f"at least {low}" if high > 99 else f"{low} to {high}"
+            said = str(low) if low == high else f"{low} to {high}" if high <= 99 else f"at most {high}" if len(args) > high else f"at least {low}"
             self.say(node, f"{function.signature} takes {said} arguments, not {len(args)}")
             return replace(node, args=tuple(args), facts=Facts(blank=True))
         if function.lint:

@@ -171,6 +171,8 @@ def _load_named(host: Host, manager: pluggy.PluginManager, name: str) -> None:
 
 def _import_named(name: str) -> tuple[ModuleType, str]:
     path = Path(name)
+    if not name.strip():
+        raise PluginError("-p names a Python file or a module; this is an empty name")
     if name.endswith(".py") or path.exists():
         if not path.is_file():
             raise PluginError("there is no such file" if not path.exists() else "this is a folder, not a Python file")
@@ -187,7 +189,12 @@ def _import_named(name: str) -> tuple[ModuleType, str]:
             sys.modules.pop(unique, None)
             raise
         return module, path.stem.replace("_", "-")
-    return importlib.import_module(name), name.rpartition(".")[2].replace("_", "-")
+    try:
+        return importlib.import_module(name), name.rpartition(".")[2].replace("_", "-")
+    except ModuleNotFoundError as error:
+        if error.name == name and Path(f"{name}.py").is_file():
+            raise PluginError(f"there is no module '{name}'", f"did you mean the file {name}.py?") from None
+        raise
 
 
 def _register(host: Host, manager: pluggy.PluginManager, plugin: Plugin, module: Any) -> None:

@@ -7,7 +7,7 @@ from dataclasses import replace
 from functools import lru_cache
 
 from scenario import contract, expr, graph, shared
-from scenario.errors import FormulaError, Problem
+from scenario.errors import Problem
 from scenario.host import Host
 from scenario.spec import Column, Method, Parameter, TimeModel
 
@@ -51,8 +51,6 @@ def _reads(formulas: Mapping[str, str], functions: Trees) -> dict[str, list[str]
 
 def _circles(reads: Mapping[str, list[str]], own: Mapping[str, object], owner: str) -> Iterator[Problem]:
     # What the item itself brings comes first, so that a circle is told from there.
-    ordered = {**{name: reads[name] for name in own if name in reads}, **reads}
-    try:
-        graph.order(ordered, lambda name: Problem("", place=f"{owner}, column '{name}'"))
-    except FormulaError as error:
-        yield from (replace(problem, message=problem.message.replace("columns go", "its answer goes")) for problem in error.problems)
+    for loop in graph.circles({**{name: reads[name] for name in own if name in reads}, **reads}):
+        problem = graph.said(loop, lambda name: Problem("", place=f"{owner}, column '{name}'"))
+        yield replace(problem, message=problem.message.replace("columns go", "its answer goes"))

@@ -126,6 +126,8 @@ class Reader:
             self.source.say(self.root, "the table has no version", f"write version: {VERSION}")
         elif isinstance(node.value, bool | dict | list) or node.value != VERSION:
             said = f"version {node.shown} of the table format is unknown" if node.shown else "the version is blank"
+            if isinstance(node.value, str) and node.value == str(VERSION):
+                said = f"the version is a text; a number is needed: version: {VERSION}"
             self.source.say(node, said, f"this program reads version {VERSION}")
 
     def section(self, node: Node | None, what: str) -> dict[str, Node]:
@@ -251,7 +253,11 @@ class Reader:
 
     def time_model(self, node: Node | None) -> str:
         if node is None or node.value is None:
-            return "bound" if "bound" in self.host.time_models else next(iter(self.host.time_models), "")
+            if "bound" not in self.host.time_models:
+                hint = f"give one with time_model: {', '.join(self.host.time_models)}" if self.host.time_models else ""
+                self.source.say(self.root, "the table says no time_model, and the default, 'bound', is not there", hint)
+                return ""
+            return "bound"
         if not isinstance(node.value, str) or node.value not in self.host.time_models:
             hint = self.host.missing("time model", node.shown, self.host.time_models)
             self.source.say(node, f"unknown time model '{node.shown}'", hint)

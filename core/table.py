@@ -128,7 +128,7 @@ def load(path: str | Path | Mapping[str, Any], host: Host, *, max_rows: int = MA
     """
     from scenario.reader import Reader
 
-    source, node = from_mapping(path) if isinstance(path, Mapping) else yamltree.read(path)
+    source, node = from_mapping(path) if isinstance(path, Mapping) else yamltree.read(path, stop=False)
     return Reader(source, node, host, max_rows).table()
 
 

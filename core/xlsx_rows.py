@@ -10,6 +10,7 @@ from typing import Any
 
 from scenario import contract, serving, shared
 from scenario.book import Book
+from scenario.errors import nearest
 from scenario.reader import CORE, Reader
 from scenario.spec import Parameter
 from scenario.xlsx_cells import Cell, Row, Sought, letter, rows
@@ -57,10 +58,14 @@ class RowReader:
                 self.known[name] = ANY
         self.written: dict[str, str] = {}
         self.literals: set[str] = set()
-        for name in self.expected():
-            plain = name.removesuffix("_given")
-            if plain not in found:
-                self.owner.say(self.header.sheet.title, f"the column '{name}' is gone", "put it back, with this header; its cells may be blank")
+        gone = [name for name in self.expected() if name.removesuffix("_given") not in found]
+        for name in gone:
+            near = next((head for head in columns if head.lower() == name.lower() or (head not in self.known and nearest(head, [name]))), "")
+            place = f"{self.header.sheet.title}!{letter(columns[near])}{self.header.row}" if near else self.header.sheet.title
+            said = f"the header '{near}' is not known" if near else f"the column '{name}' is gone"
+            self.owner.say(place, said, f"did you mean '{name}'?" if near else "put it back, with this header")
+        if gone:  # formulas that read it look changed, and are not
+            self.written = {}
         return found
 
     def expected(self) -> list[str]:

@@ -129,8 +129,8 @@ class Source:
             raise TableError(sorted(self.problems, key=lambda item: (item.line, item.column)))
 
 
-def read(path: str | Path) -> tuple[Source, Node]:
-    """The tree of a YAML file. Raises :class:`TableError` for a file that cannot be read as one."""
+def read(path: str | Path, *, stop: bool = True) -> tuple[Source, Node]:
+    """The tree of a YAML file. Raises :class:`TableError` for a file that cannot be read as one; see :func:`parse`."""
     path = Path(path)
     try:
         if path.is_dir():
@@ -143,11 +143,15 @@ def read(path: str | Path) -> tuple[Source, Node]:
         raise TableError(Problem("there is no such file", file=str(path))) from None
     except (OSError, ValueError) as error:
         raise TableError(Problem(f"cannot be read: {getattr(error, 'strerror', None) or error}", file=str(path))) from None
-    return parse(raw, str(path))
+    return parse(raw, str(path), stop=stop)
 
 
-def parse(raw: bytes | str, file: str) -> tuple[Source, Node]:
-    """The tree of YAML text; ``file`` is the name used in messages."""
+def parse(raw: bytes | str, file: str, *, stop: bool = True) -> tuple[Source, Node]:
+    """The tree of YAML text; ``file`` is the name used in messages.
+
+    Keys that stand twice and tags raise at once unless ``stop`` is false: then the source holds these problems, and
+    whoever reads the tree adds others.
+    """
     if isinstance(raw, bytes):
         try:
             text = raw.decode("utf-8-sig")
@@ -170,8 +174,9 @@ def parse(raw: bytes | str, file: str) -> tuple[Source, Node]:
     try:
         node = _Builder(source, events).document()
     except yaml.YAMLError as error:
-        raise TableError(_yaml_problem(source, error)) from None
-    source.stop()
+        raise TableError([*source.problems, _yaml_problem(source, error)]) from None
+    if stop:
+        source.stop()
     return source, node
 
 
