@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -49,6 +50,19 @@ def leading(rows: pl.DataFrame) -> Block:
         sized.append((name, values))
         step *= len(values)
     return Block(0, size, tuple(reversed(sized)))
+
+
+def regrouped(rows: pl.DataFrame, names: Sequence[str]) -> pl.DataFrame:
+    """The rows in the order of a product if they are one in any order, else as they are; numbers go up."""
+    varying = [name for name in names if rows[name].n_unique() > 1]
+    if not varying or math.prod(rows[name].n_unique() for name in varying) != rows.height or rows.select(varying).is_duplicated().any():
+        return rows
+    keys = []
+    for name in varying:
+        values = rows[name].unique(maintain_order=True)
+        order = values.sort(nulls_last=True) if values.dtype.is_numeric() else values
+        keys.append(pl.col(name).replace_strict(order, range(len(order)), return_dtype=pl.UInt32).alias(f"#{name}"))
+    return rows.with_columns(keys).sort([f"#{name}" for name in varying]).drop([f"#{name}" for name in varying])
 
 
 def _length(codes: pl.DataFrame, axis: str, size: int) -> int:

@@ -111,7 +111,9 @@ class _Comparison:
         renamed = int(other.sum())
         if renamed:
             found.changes.append(Change("row", "id", _one(mine["id"].filter(other)), _one(theirs["id"].filter(other)), rows=renamed))
-        if not pairs["new"].is_sorted():
+        # Rows that are sorted have no order of their own; those that where leaves out stand last in a workbook.
+        loose = (old.sort and old.sort == new.sort) or (old.where and new.where and old.where.text == new.where.text)
+        if not pairs["new"].is_sorted() and not loose:
             found.changes.append(Change("row", "order", None, "rows stand in another order"))
         self.measure(found, mine, theirs, by_row)
         order = ["title", "time_model", "preset", "default", "row", "parameter", "price", "GPU", "model"]

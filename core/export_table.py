@@ -35,6 +35,11 @@ def to_yaml(table: Table, host: Host, *, rows: bool = True) -> str:
     return "\n".join(_Writer(table, host).lines(rows)) + "\n"
 
 
+def rows_yaml(table: Table, host: Host) -> list[str]:
+    """The lines of ``grid`` and ``rows`` alone."""
+    return _RowWriter(_Writer(table, host)).lines()
+
+
 class _Writer:
     def __init__(self, table: Table, host: Host) -> None:
         self.table, self.host = table, host
@@ -43,7 +48,7 @@ class _Writer:
     def lines(self, rows: bool) -> list[str]:
         table = self.table
         found = [f"version: {VERSION}", *emit.entry("title", table.title)]
-        if table.time_model != ("bound" if "bound" in self.host.time_models else next(iter(self.host.time_models), "")):
+        if table.time_model != "bound":
             found += emit.entry("time_model", table.time_model)
         found += self.presets()
         found += emit.section("defaults", self.defaults())
@@ -269,8 +274,10 @@ class _RowWriter:
         reader = Reader(Source("", ""), Node({}, 0, 0), writer.host, MAX_ROWS)
         self.expander = Expander(reader, writer.table.defaults)
         rows = writer.table.rows
-        self.ids: list[str] = rows["id"].to_list()
         names = [name for name in rows.columns if name != "id" and not name.endswith(OVERRIDE)]
+        if writer.table.sort or writer.table.where:  # the rows of a workbook are sorted, and those left out come last
+            rows = blocks.regrouped(rows, names)
+        self.ids: list[str] = rows["id"].to_list()
         self.frame = rows.select([name for name in names if rows[name].null_count() < rows.height])
 
     def lines(self) -> list[str]:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -15,6 +15,12 @@ from scenario.to_polars import compile_polars
 
 if TYPE_CHECKING:
     from scenario.variants import Sensitivity
+
+
+LEFT_OUT = "#| "
+"""How the lines of a table begin that give rows which ``where`` left out."""
+MOST_LEFT_OUT = 5_000
+"""Rows that are kept that way."""
 
 
 @dataclass
@@ -44,10 +50,15 @@ class Result:
         return {item.name: item.unit for item in self.book.public}
 
     def source_text(self) -> str:
-        """The table as YAML without its rows: what a workbook keeps to be read back."""
-        from scenario.export_table import to_yaml
+        """The table as YAML without its rows: what a workbook keeps to be read back. Those that ``where`` left out are remarks."""
+        from scenario.export_table import rows_yaml, to_yaml
 
-        return to_yaml(self.book.table, self.host, rows=False)
+        table = self.book.table
+        text = to_yaml(table, self.host, rows=False)
+        if not 0 < self.left_out <= MOST_LEFT_OUT:
+            return text
+        others = table.rows.filter(~pl.col("id").is_in(self.full["id"].to_list()))
+        return text + "".join(f"{LEFT_OUT}{line}\n" for line in rows_yaml(replace(table, rows=others), self.host))
 
     def to(self, path: str | Path, format: str | None = None) -> Path:
         """Write to ``path`` in the format of its ending, or ``format``. Returns where it was written.

@@ -20,9 +20,9 @@ from scenario.yamltree import Node, Source
 class WorkbookReader(Reader):
     """Reads the tree like any table, with the rows of the sheet in place of grid and rows."""
 
-    def __init__(self, source: Source, root: Node, host: Host, max_rows: int, found: RowReader) -> None:
+    def __init__(self, source: Source, root: Node, host: Host, max_rows: int, found: RowReader, left_out: Node | None = None) -> None:
         super().__init__(source, root, host, max_rows)
-        self.found = found
+        self.found, self.left_out = found, left_out
 
     def given_rows(self, defaults: Mapping[str, float | str]) -> pl.DataFrame:
         found = self.found
@@ -44,7 +44,14 @@ class WorkbookReader(Reader):
             return pl.DataFrame()
         typed = [series for series in changed if series.name.endswith("_override")]
         kept = [series for name, series in columns.items() if name.endswith("_override")]
-        return expander.with_ids(frame.select(pl.exclude("^.*_override$"))).with_columns([*kept, *typed])
+        frame = expander.with_ids(frame.select(pl.exclude("^.*_override$"))).with_columns([*kept, *typed])
+        if self.left_out is None:
+            return frame
+        # Rows that where kept out of the workbook are rows of the table still: what was edited may let them in.
+        others = Expander(self, defaults).frame(self.left_out.value.get("grid"), self.left_out.value.get("rows"))
+        if self.source.problems:
+            return pl.DataFrame()
+        return pl.concat([frame, others.filter(~pl.col("id").is_in(frame["id"].to_list()))], how="diagonal_relaxed")
 
     def overrides(self, columns: Mapping[str, pl.Series]) -> list[pl.Series]:
         """Values typed over formulas: faults, or carried as columns of their own when they are to be kept."""

@@ -147,7 +147,7 @@ class RowReader:
             reading.notes.append(f"{header.sheet.title}: hidden rows count as well ({listing(hidden)}); delete a row to leave it out")
         for area in self.merged():
             owner.say(f"{header.sheet.title}!{area}", "merged cells: only the first of them holds a value", "unmerge them and fill each cell")
-        if not self.numbers:
+        if not self.numbers and owner.left_out is None:
             owner.say(header.sheet.title, "there are no rows below the header")
 
     def sought(self, columns: set[int], formulas: list[int]) -> Sought | None:

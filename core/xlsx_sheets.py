@@ -30,6 +30,8 @@ class Sheets:
         self.source = Source(workbook.path, "", digest)
         self.found = Reading(notes=list(workbook.notes))
         self.places: dict[str, OldSheet] = {}
+        self.left_out: Node | None = None
+        """The rows that the table's ``where`` kept out of the workbook."""
         self.witnesses: list[Witness] = []
         """What Source says of how the sheets were written."""
         self.told: set[tuple[str, int]] = set()

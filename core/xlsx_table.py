@@ -15,6 +15,7 @@ from scenario.book import Book
 from scenario.errors import TableError
 from scenario.host import Host
 from scenario.reader import CORE, Reader
+from scenario.result import LEFT_OUT
 from scenario.table import MAX_ROWS, Table
 from scenario.xlsx_assumed import SHEETS, Assumed
 from scenario.xlsx_cells import Row, letter, rows
@@ -62,7 +63,7 @@ class _Reader(Assumed):
         rows_read = RowReader(self, header, base)
         rows_read.read()
         self.summary_choices(root, rows_read, base)
-        table = WorkbookReader(self.source, root, self.host, self.max_rows, rows_read).table()
+        table = WorkbookReader(self.source, root, self.host, self.max_rows, rows_read, None if self.keep_shown else self.left_out).table()
         table.extras = self.extras()
         self.found.notes += [*table.extras.notes, *left_behind(self.workbook, self.witnesses, self.told)]
         self.found.notes = list(dict.fromkeys(self.found.notes))
@@ -77,6 +78,7 @@ class _Reader(Assumed):
                 if row.number >= 4:
                     lines += [""] * (row.number - 4 - len(lines))
                     lines.append(_source_line(row))
+        self.left_out = self.rows_left_out([line.removeprefix(LEFT_OUT) for line in lines if line.startswith(LEFT_OUT)])
         self.witnesses = [witness for line in lines if line.startswith(BEGIN) if (witness := Witness.of(line))]
         if not "".join(lines).strip():
             self.found.notes.append("the sheet Source is gone: the title, own columns and summary of the table are not known")
@@ -91,6 +93,19 @@ class _Reader(Assumed):
             node.value.pop(key, None)
         _relocate(node)
         return node
+
+    def rows_left_out(self, lines: list[str]) -> Node | None:
+        """The grid and rows that the table's ``where`` kept out of the workbook."""
+        if not lines:
+            return None
+        place = f"{self.workbook.path}, sheet Source"
+        try:
+            _, node = yamltree.parse("\n".join(lines) + "\n", place)
+        except TableError:
+            self.found.notes.append("the rows that where left out (sheet Source) cannot be read any more, and do not come back")
+            return None
+        _relocate(node, "Source")
+        return node if isinstance(node.value, dict) else None
 
     def summary_choices(self, root: Node, found: RowReader, base: Book) -> None:
         """What the Summary was made to show, it shows again."""
@@ -168,13 +183,13 @@ def _source_line(row: Row) -> str:
     return text
 
 
-def _relocate(node: Node) -> None:
-    """Give every value of the Source sheet its cell as its place."""
+def _relocate(node: Node, place: str = "") -> None:
+    """Give every value of the Source sheet its cell as its place, or ``place``."""
     stack = [node]
     while stack:
         item = stack.pop()
         if item.line:
-            item.path, item.line, item.column, item.offset = f"Source!A{item.line + 3}", 0, 0, 0
+            item.path, item.line, item.column, item.offset = place or f"Source!A{item.line + 3}", 0, 0, 0
         stack += item.keys.values()
         stack += item.value.values() if isinstance(item.value, dict) else item.value if isinstance(item.value, list) else []
 

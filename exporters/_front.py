@@ -163,6 +163,7 @@ def witness(sheets: Iterable[Worksheet], layout: Layout, source: Sheet, choices:
     ``choices`` are the cells of Summary that choose what it shows, and the inputs that they stand for.
     """
     row = source.sheet.max_row + 2
+    source.sheet.print_area = f"A1:A{row - 2}"
     for sheet in sheets:
         cells = [cell for line in sheet.iter_rows() for cell in line if cell.value is not None or cell.comment]
         found = Witness(sheet.title, sheet.max_column, comments=[cell.coordinate for cell in cells if cell.comment],

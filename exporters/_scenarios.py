@@ -57,9 +57,9 @@ def scenarios(result: Result, layout: Layout, workbook: Workbook, added: dict[st
         if column.band in ("MORE INPUT", "APPLIED", "LOOKUP", "CALC"):  # the working can be folded away
             sheet.sheet.column_dimensions[column.letter].outlineLevel = 1
     sheet.sheet.sheet_properties.outlinePr.summaryRight = False
-    _style.page(sheet.sheet, rows="2:5", columns="A:A")
-    shown = [column.letter for column in columns if column.band in ("INPUT", "RESULT")]
-    sheet.sheet.print_area = f"A1:{shown[-1]}{layout.last}"
+    shown = [index for index, column in enumerate(columns, 1) if column.band in ("INPUT", "RESULT")]
+    _style.page(sheet.sheet, rows="2:5", columns="A:A", last=shown[-1])
+    sheet.sheet.print_area = f"A1:{get_column_letter(shown[-1])}{layout.last}"
     return sheet, recipe
 
 

@@ -124,14 +124,26 @@ def fit_rows(sheet: Worksheet, first: int, last: int, wrapped: list[int]) -> Non
         sheet.row_dimensions[row].height = 13.5 * min(count, 12) + 1.5
 
 
-def page(sheet: Worksheet, *, rows: str = "", columns: str = "", landscape: bool = True) -> None:
-    """Print set-up, tab colour, no grid lines."""
+PAGE = {True: 240, False: 140}
+"""Characters that stand side by side on a page, landscape or not, in type that can still be read."""
+
+
+def page(sheet: Worksheet, *, rows: str = "", columns: str = "", landscape: bool = True, last: int = 0) -> None:
+    """Print set-up, tab colour, no grid lines: as many pages side by side as keep the type readable, the first column on each.
+
+    ``last`` is the last column that is printed, all by default.
+    """
     sheet.sheet_view.showGridLines = False
     sheet.sheet_properties.tabColor = TABS.get(sheet.title, INPUT_TAB)
     sheet.sheet_properties.pageSetUpPr.fitToPage = True
     sheet.page_setup.orientation = "landscape" if landscape else "portrait"
     sheet.page_setup.paperSize = sheet.PAPERSIZE_A4
-    sheet.page_setup.fitToWidth, sheet.page_setup.fitToHeight = 1, 0
+    dimensions = sheet.column_dimensions
+    letters = [get_column_letter(column) for column in range(1, (last or sheet.max_column) + 1)]
+    width = sum(dimensions[letter].width if letter in dimensions else 10 for letter in letters)
+    across = math.ceil(width / PAGE[landscape])
+    columns = columns or ("A:A" if across > 1 else "")
+    sheet.page_setup.fitToWidth, sheet.page_setup.fitToHeight = across, 0
     sheet.page_margins.left = sheet.page_margins.right = 0.4
     sheet.page_margins.top, sheet.page_margins.bottom, sheet.page_margins.footer = 0.6, 0.8, 0.4
     sheet.oddFooter.left.text, sheet.oddFooter.center.text, sheet.oddFooter.right.text = "&F", "&A", "page &P of &N"

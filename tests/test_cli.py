@@ -278,3 +278,34 @@ def test_a_reason_stands_below_numbers_that_are_missing(here: Path, monkeypatch:
     out = " ".join(re.sub(r"\x1b\[[0-9;]*m", "", call("run", "w.yaml").stdout).split())
     # 671 B parameters: 1342 GB in BF16, 357 GB in INT4; the GPUs hold 85.5, 684, 141 and 1128 GB.
     assert "6 of them: does not fit: weights" in out
+
+
+@pytest.mark.parametrize("closed", [">&-", "2>&-", ">&- 2>&-"])
+def test_closed_streams_are_no_fault(closed: str, here: Path) -> None:
+    """A daemon or a cron job may have no stdout or stderr: the file is written, and the exit code is 0."""
+    done = shell(f"scenario run t.yaml -o closed.csv {closed}")
+    assert (done.returncode, done.stdout, done.stderr.replace("wrote closed.csv\n", "")) in ((0, "", ""), (0, done.stdout, ""))
+    assert (here / "closed.csv").read_text().startswith("id,")
+
+
+def test_init_wants_a_file(here: Path) -> None:
+    """A folder, also one that is not there, is no place for the text of a table."""
+    done = call("init", "sub/")
+    assert done.exit_code == 2
+    assert not (here / "sub").exists()
+    assert "sub/ is a folder" in done.stderr
+
+
+def test_a_full_disk_is_told_in_one_line(here: Path) -> None:
+    """The libraries below have nothing to add."""
+    done = shell("ulimit -f 40; scenario run t.yaml -q -o big.xlsx")
+    assert done.returncode == 1
+    assert len(done.stderr.splitlines()) == 1, done.stderr
+    assert not (here / "big.xlsx").exists()
+
+
+def test_a_new_plugin_is_installed_from_its_folder(here: Path) -> None:
+    """The advice names a path: a bare name would be looked for on the package index."""
+    done = call("new-plugin", "mine")
+    assert "pip install ./scenario-mine\n" in done.stdout
+    assert "pip install './scenario-mine[test]'" in done.stdout

@@ -434,6 +434,20 @@ def test_unlimited_is_written_as_a_word(tmp_path) -> None:
     assert "unlimited" in path.read_text(encoding="utf-8")
 
 
+def test_a_large_number_is_a_number(tmp_path) -> None:
+    """Only what a formula calls unlimited is shown as that: not every number that is as large, and not what is reckoned from it."""
+    row = {"model": "llama-3-8b", "gpu": "h100-sxm", "batch": 1, "context": 0, "method": "vanilla"}
+    columns = {"per_day": "flops_per_token * tokens_per_s * 86400", "cap": "min(max_batch, 2e15)", "mine": "max_batch if fits else 0",
+               "less": "max_batch - 1", "even": "1e6 * 1e9 * batch"}  # fmt: skip
+    result = scenario.run({**table(rows=[row]), "columns": columns})
+    path = result.to_csv(tmp_path / "out.csv")
+    shown = dict(zip(*(line.split(",") for line in path.read_text(encoding="utf-8").splitlines()), strict=True))
+    assert [shown[name] for name in ("max_batch", "cap", "mine")] == ["unlimited"] * 3
+    assert float(shown["per_day"]) == pytest.approx(15_009_849_344 * result.frame["tokens_per_s"][0] * 86400, rel=1e-12)
+    assert (float(shown["less"]), float(shown["even"])) == (999_999_999_999_999, 1e15)
+    assert "unlimited" not in (result.to_markdown(tmp_path / "out.md").read_text().splitlines()[-1].split("|")[-3:])
+
+
 def test_gpu_without_a_price_has_speed_but_no_cost() -> None:
     """A price is never guessed."""
     mine = {**table(), "rows": [{"model": "llama-3-8b", "gpu": "mine", "batch": 1, "context": 0, "method": "vanilla"}]}

@@ -25,6 +25,12 @@ def method(inside: str) -> str:
 
 GOOD = method("'mine', parameters={'hit': Parameter(0.5, 0, 1)}, columns={'tokens_per_round': Column('1 + hit')}")
 BROKEN = {
+    "answer in a circle": (method("'m', columns={'tokens_per_round': Column('1 + tpot_ms')}"),
+                           "method 'm', column 'tokens_per_round': its answer goes round in a circle: tokens_per_round -> tpot_ms -> tokens_per_round"),
+    "parameter in a circle": (method("'m', parameters={'a': Parameter(None, 0, 1, derive='draft_ms')}, columns={'draft_ms': Column('a')}"),
+                              "its answer goes round in a circle: draft_ms -> a -> draft_ms"),
+    "time model in a circle": (f"{HEAD}from scenario import TimeModel\n@hookimpl\ndef scenario_time_models():\n    yield TimeModel('t', 'rows + round_ms')\n",
+                               "time model 't', column"),
     "import error": ("import nowhere_to_be_found\n", "ModuleNotFoundError: No module named 'nowhere_to_be_found'"),
     "syntax error": ("def (:\n", "SyntaxError"),
     "sys.exit": ("import sys\nsys.exit(0)\n", "SystemExit: 0"),
@@ -55,7 +61,7 @@ BROKEN = {
     "not a parameter": (method("'mine', parameters={'hit': 0.5}"), "float where Parameter is due"),
     "list of parameters": (method("'mine', parameters=['hit']"), "parameters is list; Mapping is due"),
     "shared name": (method("'mine', parameters={'batch': Parameter(1, 0, 9)}"), "'batch' is already a shared name"),
-    "keyword": (method("'mine', parameters={'lambda': Parameter(1, 0, 9)}"), "'lambda' is not a good name"),
+    "keyword": (method("'mine', parameters={'lambda': Parameter(1, 0, 9)}"), "'lambda' is a word of the formula language"),
     "default outside": (method("'mine', parameters={'hit': Parameter(2, 0, 1)}"), "the default does not fit: 2 is out of range"),
     "no range": (method("'mine', parameters={'hit': Parameter(2)}"), "a number needs a range"),
     "limits crossed": (method("'mine', parameters={'hit': Parameter(None, 3, 1)}"), "lower limit 3 is above"),
@@ -259,3 +265,28 @@ def test_a_plugin_cannot_slow_down_help(tmp_path: Path) -> None:
     """Installed plugins are looked for by commands that need them only."""
     code = "import sys, scenario.cli\nsys.exit('pluggy' in sys.modules)"
     assert subprocess.run([sys.executable, "-c", code], check=False).returncode == 0
+
+
+def test_no_built_in_answer_goes_round_in_a_circle() -> None:
+    """What is asked of a stranger's plugin when it loads holds for those that come with the program."""
+    from scenario import loops
+
+    loaded = host.load(third_party=False)
+    assert [str(problem) for item in (*loaded.methods.values(), *loaded.time_models.values()) for problem in loops.of(item, loaded)] == []
+    assert len(loaded.methods) > 10
+
+
+def test_without_the_default_time_model_a_table_has_to_say_one() -> None:
+    """`-p no:bound` is no way to get other numbers from the same table unawares."""
+    with pytest.raises(ScenarioError, match="the table says no time_model, and the default, 'bound', is not there"):
+        scenario.run({"version": 1, "rows": [{**ROW, "method": "vanilla"}]}, ["no:bound"])
+
+
+def test_a_file_named_without_its_ending_is_told(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """`-p my_draft` beside my_draft.py; and a name that is empty."""
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "my_unique_draft.py").write_text(GOOD)
+    with pytest.raises(ScenarioError, match=r"did you mean the file my_unique_draft\.py"):
+        host.load(["my_unique_draft"])
+    with pytest.raises(ScenarioError, match="this is an empty name"):
+        host.load([""])

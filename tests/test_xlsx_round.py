@@ -9,15 +9,18 @@ from typing import Any
 
 import openpyxl
 import pytest
+import yaml
 from click.testing import CliRunner, Result
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
-from workbooks import edit, header, parts, row_of, same
+from spreadsheet import SOFFICE
+from workbooks import differences, edit, header, parts, recalculate_all, row_of, same
 
 import scenario
-from scenario import host, xlsx_table
+from scenario import diff, host, xlsx_table
 from scenario.api import bundled
 from scenario.cli import main
+from scenario.export_table import to_yaml
 
 TABLE: dict[str, Any] = {
     "version": 1,
@@ -206,3 +209,60 @@ def test_shown_values_are_the_engines(written: Path) -> None:
     for name in ("tpot_ms", "speedup", "usd_per_million_tokens", "status", "fits"):
         assert all(same(a, b) for a, b in zip(frame[name].to_list(), reading.shown[name], strict=True)), name
         assert frame[name].to_list() == reading.shown[name], name
+
+
+PRODUCT: dict[str, Any] = {
+    "version": 1, "title": "product", "defaults": {"gpu": "h100-sxm", "context": 4000},
+    "grid": {"model": ["llama-3-70b", "llama-3-8b"], "batch": [1, 64, 16, 4000], "method": ["vanilla", "eagle"]},
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("parts", [{"where": "fits"}, {"sort": "tpot_ms"}, {"where": "fits", "sort": ["-batch", "tpot_ms"]}], ids=str)
+def test_what_is_sorted_or_left_out_comes_back(parts: dict[str, Any], tmp_path: Path) -> None:
+    """The same rows as before, those that ``where`` left out among them; the table is a grid again; and the next file is the same."""
+    table = {**PRODUCT, **parts}
+    first = scenario.run(table)
+    path = first.to_excel(tmp_path / "product.xlsx")
+    second = scenario.run(path)
+    assert set(second.book.table.rows["id"]) == set(first.book.table.rows["id"])
+    assert first.frame.equals(second.frame.select(first.frame.columns))
+    source = tmp_path / "table.yaml"
+    source.write_text(to_yaml(second.book.table, second.host))
+    written = yaml.safe_load(source.read_text())
+    assert "rows" not in written
+    assert {name: set(values) for name, values in written["grid"].items()} == {name: set(values) for name, values in PRODUCT["grid"].items()}
+    loaded = host.load(())
+    assert diff.compare(first.book.table, second.book.table, loaded).equal
+    the_same(path, second.to_excel(tmp_path / "again.xlsx"))
+
+
+def test_a_row_that_was_left_out_comes_in_when_it_fits(tmp_path: Path) -> None:
+    """Its GPU gets more memory in the workbook: the new file has it."""
+    first = scenario.run({**PRODUCT, "where": "fits"})
+    path = first.to_excel(tmp_path / "product.xlsx")
+    cell = f"{header(path, 'GPUs')['memory_gb']}{row_of(path, 'GPUs', 'name', 'h100-sxm')}"
+    second = scenario.run(edit(path, tmp_path / "more.xlsx", {("GPUs", cell): 1_000_000}))
+    assert (first.full.height, second.full.height) == (6, 16)
+
+
+def test_a_workbook_without_rows_is_sound(tmp_path: Path) -> None:
+    """Where nothing fits there is nothing to show: the file says OK, comes back, and is refused by nobody."""
+    table = {**PRODUCT, "defaults": {"gpu": "l4", "context": 100_000_000}, "where": "fits"}
+    path = scenario.run(table).to_excel(tmp_path / "none.xlsx")
+    assert scenario.run(path).book.table.rows.height == 16
+    if SOFFICE:
+        (anew,) = recalculate_all([path], tmp_path)
+        assert differences(path, anew) == []
+        assert openpyxl.load_workbook(anew, data_only=True)["README"]["B4"].value == "OK"
+
+
+def test_remarks_on_source_that_are_damaged_are_passed_over(tmp_path: Path) -> None:
+    """Rows that were left out and can no longer be read do not come back, and that is said."""
+    path = scenario.run({**PRODUCT, "where": "fits"}).to_excel(tmp_path / "product.xlsx")
+    book = openpyxl.load_workbook(path)
+    for row in book["Source"].iter_rows(max_col=1):
+        if str(row[0].value).startswith("#| grid") or str(row[0].value).startswith("#| rows"):
+            row[0].value = "#| {"
+    book.save(path)
+    _, reading = xlsx_table.load(path, host.load(()))
+    assert "the rows that where left out (sheet Source) cannot be read any more, and do not come back" in reading.notes
