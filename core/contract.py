@@ -229,6 +229,22 @@ def _check_parameter(place: str, parameter: Parameter) -> list[Problem]:
     return []
 
 
+_FORMAT = re.compile(
+    r"""(?:"[^"]*" | \\. | [_*]. | @ | General
+      | \[(?:Black|Blue|Cyan|Green|Magenta|Red|White|Yellow|Color[0-9]{1,2}|(?:[<>]=?|<>|=)-?[0-9.]+(?:E[+-]?[0-9]+)?|\$[^\]]*|[hms]{1,2})\]
+      | [0#?.,%+\-/ :$()] | E[+-] | AM/PM | [dmyhs])*""",
+    re.VERBOSE | re.IGNORECASE,
+)
+
+
+def format_problem(text: str) -> str:
+    """What is wrong with a number format, which a spreadsheet program would else refuse to open the file for."""
+    sections = re.split(r""";(?=(?:[^"]*"[^"]*")*[^"]*$)""", text[:256])
+    if len(text) > 255 or len(sections) > 4 or not all(_FORMAT.fullmatch(section) for section in sections):
+        return f"'{text[:60]}' is not a number format such as #,##0.00 or 0.0%; words stand in double quotes"
+    return ""
+
+
 def named_problem(parameter: Parameter, value: Any) -> str:
     """What is wrong with a plugin's value that names a model or an acceptance profile."""
     from scenario import catalog, series  # they read this module
@@ -258,6 +274,8 @@ def type_problems(place: str, item: Any) -> list[Problem]:
         if wanted and not isinstance(value, wanted):
             names = " or ".join("None" if kind is type(None) else kind.__name__ for kind in wanted)
             found.append(Problem(f"{part.name} is {type(value).__name__}; {names} is due", place=place))
+        elif part.name == "format" and format_problem(value):
+            found.append(Problem(format_problem(value), place=place))
         elif isinstance(value, tuple | list) and not all(isinstance(text, str) for text in value):
             found.append(Problem(f"{part.name} holds something else than texts", place=place))
         elif isinstance(value, Mapping) and not all(isinstance(name, str) for name in value):

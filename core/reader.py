@@ -355,6 +355,9 @@ class Reader:
                         self.source.unknown(cell.keys.get(field_name, part), field_name, "column field", list(fields))
                     elif field_name != "formula":
                         extra[field_name] = self.text(part, field_name)
+                        said = contract.format_problem(extra[field_name]) if field_name == "format" else ""
+                        if said:
+                            self.source.say(part, said)
                 formula = cell.value.get("formula", cell)
                 if formula is cell:
                     self.source.say(cell, f"column '{name}' needs a formula")
