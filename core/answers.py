@@ -23,6 +23,10 @@ BY_GAMMA = {f"{family}_g{gamma}": (family, gamma) for gamma in GAMMAS for family
 _TPOT = [f"tpot_ms_g{gamma}" for gamma in GAMMAS]
 _HELPS = "the draft's cost relative to a step as it is in the row"
 
+STEPS = {"step_ms": "One plain decode step with this method's weights", "verify_ms": "One verify pass",
+          "baseline_ms": "One step of vanilla decoding"}  # fmt: skip
+"""Passes whose times at other batches are helper columns."""
+
 ASKED: dict[str, Column] = {
     "ridge_headroom": Column("ridge / intensity", "x", "How many times as many token rows a pass takes before arithmetic sets its time.",
                              source="Roofline: Williams, Waterman, Patterson 2009, doi:10.1145/1498765.1498785."),
@@ -65,7 +69,7 @@ ASKED: dict[str, Column] = {
     "draft_steps": Column("draft_ms / baseline_ms", "", "Drafting time per round in steps of vanilla decoding."),
     **{f"speedup_b{batch}": Column("", "x", f"Gain of drafting at batch {batch} over the same weights without it, {_HELPS}, memory aside.")
        for batch in BATCHES},
-    **{f"baseline_ms_b{batch}": Column("", "ms", f"One step of vanilla decoding at batch {batch}.") for batch in BATCHES},
+    **{f"{name}_b{batch}": Column("", "ms", f"{doc} at batch {batch}.") for batch in BATCHES for name, doc in STEPS.items()},
     "break_even_bracket": Column(
         " else ".join(f"{batch} if speedup_b{batch} >= 1" for batch in reversed(BATCHES)) + " else 0", "sequences",
         "The largest power of two, up to 8192, at which drafting still pays; 0 when it never does."),
@@ -87,20 +91,24 @@ ASKED: dict[str, Column] = {
 }  # fmt: skip
 """Columns that exist only where they are mentioned. The ones without a formula get theirs from the assembler."""
 
+BY_BATCH = {f"{family}_b{batch}": (family, batch) for family in ("speedup", *STEPS) for batch in BATCHES}
+"""Helper columns by batch: what it is, and the batch that stands in place of the row's."""
 GAIN = "tokens_per_round * step_ms / (draft_steps * baseline_ms + verify_ms)"
 """Gain of drafting over the same weights without it; ``speedup_b1`` and so on are this at other batches."""
 BEST = ("best_tokens", "best_rows", "best_draft_ms", "best_round_ms")
 """A round with the best number of draft tokens, from which ``best_speedup`` follows as ``speedup`` does from the row's own."""
+SIZING = ("sizing_gamma", "sizing_memory_gb")
+"""Helper columns of tables in which both the number of GPUs and that of draft tokens are to be found."""
 _READS: dict[str, tuple[str, ...]] = {
     "best_round_ms": BEST[:3], "best_speedup": BEST,
-    **{f"speedup_b{batch}": ("draft_steps", f"baseline_ms_b{batch}") for batch in BATCHES},
+    **{f"speedup_b{batch}": ("draft_steps", *(f"{name}_b{batch}" for name in STEPS)) for batch in BATCHES},
 }  # fmt: skip
 """The asked-for columns that those without a formula read."""
 
 SHOWN = tuple(
     name for name in ASKED
-    if "_step_" not in name and not name.startswith(("speedup_b", "baseline_ms_b", "measured_", "profile_", "needed_", "crossing_"))
-    and name not in ("break_even_closed", "break_even_bracket", *BEST)
+    if "_step_" not in name and not name.startswith(("measured_", "profile_", "needed_", "crossing_"))
+    and name not in ("break_even_closed", "break_even_bracket", *BEST, *BY_BATCH)
 )  # fmt: skip
 """What ``show:`` offers."""
 ALWAYS = ("acceptance_source", "accepted_per_round", "accepted_of_drafted")
@@ -117,7 +125,7 @@ def sheet_of(name: str) -> str:
     """The sheet of a helper column; empty for one that stands with the scenarios."""
     if name in BY_GAMMA or name in BEST:
         return GAMMA_SHEET
-    return BATCH_SHEET if name.startswith(("speedup_b", "baseline_ms_b")) and name in ASKED else ""
+    return BATCH_SHEET if name in BY_BATCH else ""
 
 
 def closure(wanted: Iterable[str], extra: Mapping[str, Iterable[str]]) -> set[str]:

@@ -15,6 +15,7 @@ from scenario.host import Host
 from scenario.selection import Selection
 from scenario.spec import Column, Method, Parameter
 from scenario.table import Table, parameter_specs
+from scenario.vectors import POSITIONS
 from scenario.what_if import WhatIf
 
 
@@ -144,6 +145,16 @@ class Asked:
         spelled = {name: self.whole(name, expr.parse(self.columns[name].formula)) for name in self.columns if name not in open_}
         return WhatIf(trees, spelled, self.model.finish)
 
+    def sized(self, row: WhatIf) -> dict[str, tuple[Column, Node]]:
+        """Columns that find the number of GPUs before the best draft length is known, which rests on it: by the most drafts there may be."""
+        most = Column(f"{POSITIONS} if auto_gamma > 0 else set_gamma", "tokens", "Draft tokens that the GPUs have memory for.")
+        tree, text = row.instead(Name("memory_gb"), {"gamma": Name(answers.SIZING[0])})
+        memory = Column(text, "GB", f"Memory needed with that many draft tokens: {POSITIONS} where the row's own number follows from the GPUs.")
+        needed = self.columns["gpus_needed"]
+        steps = row.instead(Name("gpus_needed"), {"memory_gb": Name(answers.SIZING[1])})
+        found = zip(answers.SIZING, ((most, self.tree(most.formula)), (memory, tree)), strict=True)
+        return {**dict(found), "gpus_needed": (replace(needed, formula=steps[1]), steps[0])}
+
     def answer(self, name: str, row: WhatIf) -> tuple[Column, Node]:
         """An asked-for column and its tree; ``row`` are the columns of the row itself."""
         if name in answers.BY_GAMMA:
@@ -162,12 +173,12 @@ class Asked:
             values |= {"round_ms": Name("best_round_ms")} if name == "best_speedup" else {}
             tree, text = row.instead(Name(name.removeprefix("best_")), values)
             return replace(column, formula=text), tree
-        if answers.sheet_of(name) == answers.BATCH_SHEET:
-            number = name.rpartition("_b")[2]
-            values = {"batch": Number(float(number))}
-            baseline = name.startswith("baseline_ms")
-            values |= {} if baseline else {"baseline_ms": Name(f"baseline_ms_b{number}")}
-            tree, text = row.instead(Name("baseline_ms") if baseline else expr.parse(answers.GAIN), values)
+        if name in answers.BY_BATCH:
+            family, batch = answers.BY_BATCH[name]
+            values = {"batch": Number(float(batch))}
+            if family == "speedup":
+                values |= {step: Name(f"{step}_b{batch}") for step in answers.STEPS}
+            tree, text = row.instead(expr.parse(answers.GAIN) if family == "speedup" else Name(family), values)
             return replace(column, formula=text), tree
         if name == "acceptance_source":
             return column, self.tree(self.source_text())

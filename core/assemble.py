@@ -132,6 +132,8 @@ class _Assembler(RowInputs):
         baselines = [name for name in pending if name.startswith("baseline_ms")]
         pending |= {name: (pending[name][0], expr.substitute(pending[name][1], plain)) for name in baselines}
         row = self.what_if(pending)
+        if "gpus_needed" in pending and "auto_gamma" in self.delayed:
+            pending |= self.sized(row)
         pending |= {name: self.answer(name, row) for name in sorted(self.asked - set(pending))}
         taken = {*pending, *self.fields, *self.parameters, *self.model.scalars, *CORE_TEXT}
         helpers = [f"{key}_row" for key in (*CORE_TEXT, "weights", "kv", "encoder", "time_model", *self.parameters)]
@@ -205,7 +207,7 @@ class _Assembler(RowInputs):
             if f"{name}_override" in self.fields and node.facts.type != "number":
                 self.problems.append(Problem(f"'{name}' is not a number, so no number can stand in its place", place="overrides"))
             item = calc(name, column, node, column.formula or compile_text(node))
-            if name.endswith("_derived") or (name in self.asked and name not in answers.SHOWN):
+            if name.endswith("_derived") or name in answers.SIZING or (name in self.asked and name not in answers.SHOWN):
                 item = replace(item, public=False, sheet=answers.sheet_of(name))
             if name in self.delayed:
                 parameter = self.delayed[name][0]

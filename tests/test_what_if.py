@@ -107,7 +107,29 @@ def test_the_closed_form_is_for_rows_that_are_pooled_and_bound() -> None:
 
 def test_a_value_typed_in_place_of_a_formula_stays() -> None:
     """With a round's drafting time typed over, every draft length has that time, as its own row has."""
-    inputs = {**DENSE, "tp": 8, "batch": 16, "method": "eagle", "gamma": list(range(17)), "draft_ms_override": 1.5, "comm_ms_override": 0.7}
-    book = scenario.run({"version": 1, **BIG, "rows": [inputs], "show": ["best_gamma"]}, host=HOST).full
+    rows = [{**DENSE, "id": f"g{gamma}", "tp": 8, "batch": 16, "method": "eagle", "gamma": gamma} for gamma in range(17)]
+    typed = {"overrides": {row["id"]: {"draft_ms": 1.5, "comm_ms": 0.7} for row in rows}}
+    full = scenario.run({"version": 1, **BIG, "rows": rows, **typed, "show": ["best_gamma"]}, host=HOST).full
+    assert full["draft_ms"].unique().to_list() == [1.5]
     for gamma in range(17):
-        assert book[f"tpot_ms_g{gamma}"].to_list() == pytest.approx([book["tpot_ms"][gamma]] * 17, rel=1e-12)
+        assert full[f"tpot_ms_g{gamma}"].to_list() == pytest.approx([full["tpot_ms"][gamma]] * 17, rel=1e-12)
+
+
+def test_gpus_and_drafts_may_both_be_found() -> None:
+    """gpus: auto has memory for 16 drafts where gamma is auto, and for the row's own drafts elsewhere; the best is that on those GPUs."""
+    shared = {**DENSE, "gpus": "auto", "method": ["vanilla", "eagle", "mtp-modules"], "batch": [1, 64, 200], "context": 3000}
+    table = {"version": 1, "defaults": {"memory_utilization": 0.9}, "parameters": {"eagle": {"draft_cost": 0.05}}}
+    both = scenario.run({**table, "rows": [{**shared, "gamma": "auto"}, {**shared, "gamma": 2}]}, host=HOST).frame
+    auto, own = both[:9], both[9:]
+    for rows, gamma in ((auto, 16), (own, 2)):
+        typed = scenario.run({**table, "rows": [{**shared, "gamma": gamma}]}, host=HOST).frame
+        assert rows["gpus"].to_list() == typed["gpus"].to_list()
+        assert rows["fits"].all()
+    for row in auto.iter_rows(named=True):
+        inputs = {key: row[key] for key in ("gpus", "batch", "method")}
+        times = scenario.run({**table, "rows": [{**DENSE, **inputs, "context": 3000, "gamma": list(range(17))}]}, host=HOST).frame
+        drafts = row["method"] != "vanilla"
+        assert row["tpot_ms"] == pytest.approx(times["tpot_ms"].min(), rel=1e-12)
+        assert row["gamma"] == (times["tpot_ms"].arg_min() if drafts else None)
+    assert auto["gpus"].to_list() != own["gpus"].to_list()
+    assert not {"sizing_gamma", "sizing_memory_gb"} & set(both.columns)  # helpers, in the workbook only
