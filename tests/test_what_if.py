@@ -2,10 +2,15 @@
 
 from __future__ import annotations
 
+import re
+from pathlib import Path
 from typing import Any
 
+import openpyxl
 import polars as pl
 import pytest
+from spreadsheet import needs_soffice
+from workbooks import differences, edit, formula_cells, header, recalculate_all, row_of, same
 
 import scenario
 from scenario.host import load
@@ -133,3 +138,37 @@ def test_gpus_and_drafts_may_both_be_found() -> None:
         assert row["gamma"] == (times["tpot_ms"].arg_min() if drafts else None)
     assert auto["gpus"].to_list() != own["gpus"].to_list()
     assert not {"sizing_gamma", "sizing_memory_gb"} & set(both.columns)  # helpers, in the workbook only
+
+
+WORKBOOK: dict[str, Any] = {
+    "version": 1, **BIG, **ESTIMATE, "measured": POINTS, "show": ["best_gamma", "break_even"],
+    "rows": [
+        {**MIXTURE, **LOADED, "gpus": 4, "time_model": ["bound", "estimate"], "batch": 40, "method": ["vanilla", "eagle", "int4+ngram"]},
+        {**DENSE, **LOADED, "tp": 4, "dp": 2, "time_model": ["bound", "estimate", "measured"], "batch": [1, 64], "method": ["vanilla", "eagle", "mtp-modules"]},
+        {**MIXTURE, **LOADED, "tp": 2, "pp": 2, "dp": 2, "ep": 4, "batch": 16, "method": ["eagle", "suffix"]},
+        {**DENSE, "id": "found", **LOADED, "gpus": "auto", "batch": 8, "method": "eagle", "gamma": "auto"},
+        {**DENSE, "id": "edited", **LOADED, "tp": 2, "batch": 8, "method": "eagle", "time_model": "bound", "gamma": 3},
+    ],
+}  # fmt: skip
+
+
+@needs_soffice
+def test_the_sheets_of_answers_recalculate(tmp_path: Path) -> None:
+    """Sizes, serving and three time models in one workbook: LibreOffice computes from its formulas what the engine says, also after an edit."""
+    path = scenario.run(WORKBOOK, host=HOST).to_excel(tmp_path / "answers.xlsx")
+    place = row_of(path, "Scenarios", "id", "edited")
+    columns = header(path, "Scenarios")
+    edits = {("Scenarios", f"{columns['tp_given']}{place}"): 8, ("Scenarios", f"{columns['batch']}{place}"): 100}
+    edited = edit(path, tmp_path / "edited.xlsx", edits)
+    anew, changed = recalculate_all([path, edited], tmp_path)
+    formulas = formula_cells(path)
+    assert {"By gamma", "By batch"} <= {sheet for sheet, _ in formulas}
+    assert max(map(len, formulas.values())) < 5000  # a cell holds 8192 characters
+    assert not [line for line in differences(path, anew) if not re.match(r".*!A[0-9]+ =Scenarios", line)][:20]  # ids, with their _x4_, aside
+    rows = [*WORKBOOK["rows"][:-1], {**WORKBOOK["rows"][-1], "tp": 8, "batch": 100}]
+    wanted = scenario.run({**WORKBOOK, "rows": rows}, host=HOST).full.row(-1, named=True)
+    book = openpyxl.load_workbook(changed, data_only=True)
+    for sheet in ("Scenarios", "By gamma", "By batch"):
+        for name, letter in header(changed, sheet).items():
+            if name in wanted and (sheet != "Scenarios" or name.startswith(("best_", "break_even_", "one_", "speedup", "tpot_ms", "gamma"))):
+                assert same(wanted[name], book[sheet][f"{letter}{place}"].value), (sheet, name)
