@@ -23,6 +23,10 @@ BY_GAMMA = {f"{family}_g{gamma}": (family, gamma) for gamma in GAMMAS for family
 _TPOT = [f"tpot_ms_g{gamma}" for gamma in GAMMAS]
 _HELPS = "the draft's cost relative to a step as it is in the row"
 
+STEPS = {"step_ms": "One plain decode step with this method's weights", "verify_ms": "One verify pass",
+          "baseline_ms": "One step of vanilla decoding"}  # fmt: skip
+"""Passes whose times at other batches are helper columns."""
+
 ASKED: dict[str, Column] = {
     "ridge_headroom": Column("ridge / intensity", "x", "How many times as many token rows a pass takes before arithmetic sets its time.",
                              source="Roofline: Williams, Waterman, Patterson 2009, doi:10.1145/1498765.1498785."),
@@ -51,19 +55,21 @@ ASKED: dict[str, Column] = {
         "blank if is_blank(set_gamma) else "
         + " else ".join(f"{gamma} if {name} <= best_tpot_ms" for gamma, name in enumerate(_TPOT[:-1])) + f" else {POSITIONS}", "tokens",
         "Draft tokens per round that give the lowest time per token; 0 is off."),
-    "best_speedup": Column("baseline_ms / best_tpot_ms", "x", "Speedup with the best number of draft tokens."),
+    **{name: Column(f"choose(coalesce(best_gamma, 0) + 1, {', '.join(f'{family}_g{gamma}' for gamma in GAMMAS)})", unit,
+                    f"{doc} with the best number of draft tokens.")
+       for family, name, unit, doc in (("tokens", "best_tokens", "tokens", "Tokens per round"),
+                                       ("rows", "best_rows", "rows", "Token rows verified per sequence"),
+                                       ("draft_ms", "best_draft_ms", "ms", "Drafting time per round"))},
+    "best_round_ms": Column("", "ms", "One round with the best number of draft tokens."),
+    "best_speedup": Column("", "x", "Speedup with the best number of draft tokens, memory aside."),
     "one_more_cost": Column(f"choose(best_gamma + 2, {', '.join(_TPOT)}) / best_tpot_ms - 1", "%",
                             "What one draft token more than the best adds to the time per token."),
     "one_less_cost": Column(f"choose(best_gamma, {', '.join(_TPOT)}) / best_tpot_ms - 1", "%",
                             "What one draft token less than the best adds to the time per token; blank at 0."),
     "draft_steps": Column("draft_ms / baseline_ms", "", "Drafting time per round in steps of vanilla decoding."),
-    **{f"speedup_b{batch}": Column(
-        f"tokens_per_round * forward_ms({batch}, packed_gb(params_hit({batch})), {batch} * kv_sequence_gb)"
-        f" / (draft_steps * baseline_ms_b{batch}"
-        f" + forward_ms({batch} * rows_per_sequence, packed_gb(params_hit({batch} * rows_per_sequence)), {batch} * kv_sequence_gb))",
-        "x", f"Gain of drafting at batch {batch} over the same weights without it, {_HELPS}, memory aside.") for batch in BATCHES},
-    **{f"baseline_ms_b{batch}": Column(f"forward_ms({batch}, params_hit({batch}) * weights_bits / 8e9, {batch} * kv_sequence_gb)", "ms",
-                                       f"One step of vanilla decoding at batch {batch}.") for batch in BATCHES},
+    **{f"speedup_b{batch}": Column("", "x", f"Gain of drafting at batch {batch} over the same weights without it, {_HELPS}, memory aside.")
+       for batch in BATCHES},
+    **{f"{name}_b{batch}": Column("", "ms", f"{doc} at batch {batch}.") for batch in BATCHES for name, doc in STEPS.items()},
     "break_even_bracket": Column(
         " else ".join(f"{batch} if speedup_b{batch} >= 1" for batch in reversed(BATCHES)) + " else 0", "sequences",
         "The largest power of two, up to 8192, at which drafting still pays; 0 when it never does."),
@@ -79,16 +85,30 @@ ASKED: dict[str, Column] = {
     "break_even_closed": Column(
         "crossing_batch if (tokens_per_round - 1) * (step_weight_gb + crossing_batch * kv_sequence_gb)"
         " >= draft_steps * (baseline_weight_gb + crossing_batch * kv_sequence_gb) else 0", "sequences",
-        "The same in closed form, for a dense model in the bound."),
-    "break_even_batch": Column("", "sequences", f"Largest batch at which drafting pays, {_HELPS}: in closed form for a dense model in "
-                               "the bound, else the largest power of two that still pays."),
+        "The same in closed form, for a dense model on pooled GPUs in the bound."),
+    "break_even_batch": Column("", "sequences", f"Largest batch at which drafting pays, {_HELPS}: in closed form for a dense model on "
+                               "pooled GPUs in the bound, else the largest power of two that still pays."),
 }  # fmt: skip
 """Columns that exist only where they are mentioned. The ones without a formula get theirs from the assembler."""
 
+BY_BATCH = {f"{family}_b{batch}": (family, batch) for family in ("speedup", *STEPS) for batch in BATCHES}
+"""Helper columns by batch: what it is, and the batch that stands in place of the row's."""
+GAIN = "tokens_per_round * step_ms / (draft_steps * baseline_ms + verify_ms)"
+"""Gain of drafting over the same weights without it; ``speedup_b1`` and so on are this at other batches."""
+BEST = ("best_tokens", "best_rows", "best_draft_ms", "best_round_ms")
+"""A round with the best number of draft tokens, from which ``best_speedup`` follows as ``speedup`` does from the row's own."""
+SIZING = ("sizing_gamma", "sizing_memory_gb")
+"""Helper columns of tables in which both the number of GPUs and that of draft tokens are to be found."""
+_READS: dict[str, tuple[str, ...]] = {
+    "best_round_ms": BEST[:3], "best_speedup": BEST,
+    **{f"speedup_b{batch}": ("draft_steps", *(f"{name}_b{batch}" for name in STEPS)) for batch in BATCHES},
+}  # fmt: skip
+"""The asked-for columns that those without a formula read."""
+
 SHOWN = tuple(
     name for name in ASKED
-    if "_step_" not in name and not name.startswith(("speedup_b", "baseline_ms_b", "measured_", "profile_", "needed_", "crossing_"))
-    and name not in ("break_even_closed", "break_even_bracket")
+    if "_step_" not in name and not name.startswith(("measured_", "profile_", "needed_", "crossing_"))
+    and name not in ("break_even_closed", "break_even_bracket", *BEST, *BY_BATCH)
 )  # fmt: skip
 """What ``show:`` offers."""
 ALWAYS = ("acceptance_source", "accepted_per_round", "accepted_of_drafted")
@@ -103,9 +123,9 @@ GROUPS = {
 
 def sheet_of(name: str) -> str:
     """The sheet of a helper column; empty for one that stands with the scenarios."""
-    if name in BY_GAMMA:
+    if name in BY_GAMMA or name in BEST:
         return GAMMA_SHEET
-    return BATCH_SHEET if name.startswith(("speedup_b", "baseline_ms_b")) and name in ASKED else ""
+    return BATCH_SHEET if name in BY_BATCH else ""
 
 
 def closure(wanted: Iterable[str], extra: Mapping[str, Iterable[str]]) -> set[str]:
@@ -122,12 +142,11 @@ def closure(wanted: Iterable[str], extra: Mapping[str, Iterable[str]]) -> set[st
             stack += [f"{part}_g{gamma}" for part in FAMILIES[:3]] if family == "tpot_ms" else []
         elif name in ASKED and ASKED[name].formula:
             stack += expr.names(expr.parse(ASKED[name].formula))
-        stack += extra.get(name, ())
+        stack += [*_READS.get(name, ()), *extra.get(name, ())]
     return found
 
 
-TPOT_G = ("(draft_ms_g{0} + forward_ms(batch * rows_g{0}, packed_gb(params_hit(batch * rows_g{0})), kv_read_gb)) / tokens_g{0}")
-"""Time per token when gamma drafts are made, from the three answers of the method at that length."""
 SOURCES = {"tokens": "tokens_per_round", "rows": "rows_per_sequence", "draft_ms": "draft_ms"}
+"""The three answers of a method that its time per token follows from, by family."""
 MEANINGS = {"tokens": ("tokens", "Tokens per round"), "rows": ("rows", "Token rows verified per sequence"),
             "draft_ms": ("ms", "Drafting time per round"), "tpot_ms": ("ms", "Time per token, memory aside,")}  # fmt: skip

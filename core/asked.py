@@ -8,17 +8,24 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import replace
 
-from scenario import acceptance, answers, expr, shared
+from scenario import acceptance, answers, expr, serving, shared
 from scenario.book import Field, Scalar
 from scenario.expr import Blank, Call, If, Logic, Name, Node, Number
 from scenario.host import Host
+from scenario.selection import Selection
 from scenario.spec import Column, Method, Parameter
 from scenario.table import Table, parameter_specs
+from scenario.vectors import POSITIONS
+from scenario.what_if import WhatIf
 
 
 def scalar_name(method: Method, parameter: str) -> str:
     """The name of a method's parameter among the assumptions: ``eagle_alpha``."""
     return f"{method.name}_{parameter}".replace("-", "_").replace(".", "_")
+
+
+Pending = Mapping[str, tuple[Column, Node]]
+"""Columns with their trees, functions written out."""
 
 
 class Asked:
@@ -35,6 +42,9 @@ class Asked:
     asked: set[str]
     scalars: dict[str, Scalar]
     fields: dict[str, Field]
+    model: Selection
+    columns: dict[str, Column]
+    delayed: dict[str, tuple[Parameter, Node]]
 
     def tree(self, text: str) -> Node:
         """A formula as a tree, functions written out."""
@@ -113,28 +123,78 @@ class Asked:
             return fallback
         return If(tests[0] if len(tests) == 1 else Logic("and", tests), fallback, Blank())
 
-    def answer(self, name: str, own: Mapping[str, list[Method]]) -> tuple[Column, Node]:
-        """An asked-for column and its tree."""
+    def typed(self, name: str) -> str:
+        """The input column whose value stands before a column's formula; empty where there is none."""
+        given = f"{name.removeprefix('set_')}_given"
+        if given in self.fields and name not in self.model.finish and not (name == "gamma" and "auto_gamma" in self.delayed):
+            return given
+        return f"{name}_override" if f"{name}_override" in self.fields else ""
+
+    def whole(self, name: str, node: Node) -> Node:
+        """A column's tree with the value that may be typed in its place."""
+        typed = self.typed(name)
+        return Call("coalesce", (Name(typed), node)) if typed else node
+
+    def what_if(self, pending: Pending) -> WhatIf:
+        """The columns of the row itself, to ask of other draft lengths and batches.
+
+        The GPUs stay those of the row, also where their number follows from the memory needed.
+        """
+        open_ = {*shared.OPEN, *serving.EVERY_QUESTION}
+        trees = {name: self.whole(name, tree) for name, (_, tree) in pending.items()}
+        spelled = {name: self.whole(name, expr.parse(self.columns[name].formula)) for name in self.columns if name not in open_}
+        return WhatIf(trees, spelled, self.model.finish)
+
+    def sized(self, row: WhatIf) -> dict[str, tuple[Column, Node]]:
+        """Columns that find the number of GPUs before the best draft length is known, which rests on it: by the most drafts there may be."""
+        most = Column(f"{POSITIONS} if auto_gamma > 0 else set_gamma", "tokens", "Draft tokens that the GPUs have memory for.")
+        tree, text = row.instead(Name("memory_gb"), {"gamma": Name(answers.SIZING[0])})
+        memory = Column(text, "GB", f"Memory needed with that many draft tokens: {POSITIONS} where the row's own number follows from the GPUs.")
+        needed = self.columns["gpus_needed"]
+        steps = row.instead(Name("gpus_needed"), {"memory_gb": Name(answers.SIZING[1])})
+        found = zip(answers.SIZING, ((most, self.tree(most.formula)), (memory, tree)), strict=True)
+        return {**dict(found), "gpus_needed": (replace(needed, formula=steps[1]), steps[0])}
+
+    def answer(self, name: str, row: WhatIf) -> tuple[Column, Node]:
+        """An asked-for column and its tree; ``row`` are the columns of the row itself."""
         if name in answers.BY_GAMMA:
             family, gamma = answers.BY_GAMMA[name]
             unit, doc = answers.MEANINGS[family]
             column = Column("", unit, f"{doc} with {gamma} draft tokens per round.")
+            values: dict[str, Node] = {"gamma": Number(float(gamma))}
             if family == "tpot_ms":
-                text = answers.TPOT_G.format(gamma)
-                return replace(column, formula=text), self.tree(text)
-            source = answers.SOURCES[family]
-            inner = {key: self.answers(key, None) for key in own}
-            tree = self.answers(source, shared.OPEN[source])
-            for _ in range(3 if inner else 0):
-                tree = expr.substitute(tree, inner)
-            return column, expr.substitute(tree, {"gamma": Number(float(gamma))})
+                values |= {source: Name(f"{part}_g{gamma}") for part, source in answers.SOURCES.items()}
+                tree, text = row.instead(Name("tpot_ms"), values)
+                return replace(column, formula=text), tree
+            return column, row.instead(Name(answers.SOURCES[family]), values)[0]
         column = answers.ASKED[name]
+        if name in ("best_round_ms", "best_speedup"):
+            values = {"gamma": Name("best_gamma"), **{source: Name(f"best_{part}") for part, source in answers.SOURCES.items()}}
+            values |= {"round_ms": Name("best_round_ms")} if name == "best_speedup" else {}
+            tree, text = row.instead(Name(name.removeprefix("best_")), values)
+            return replace(column, formula=text), tree
+        if name in answers.BY_BATCH:
+            family, batch = answers.BY_BATCH[name]
+            values = {"batch": Number(float(batch))}
+            if family == "speedup":
+                values |= {step: Name(f"{step}_b{batch}") for step in answers.STEPS}
+            tree, text = row.instead(expr.parse(answers.GAIN) if family == "speedup" else Name(family), values)
+            return replace(column, formula=text), tree
         if name == "acceptance_source":
             return column, self.tree(self.source_text())
         if name == "break_even_batch":
-            bound = ' and time_model == "bound"' if len(self.time_models) > 1 else ""
-            column = replace(column, formula=f"blank if draft_no < 2 else break_even_closed if experts < 1{bound} else break_even_bracket")
+            column = replace(column, formula=self.break_even_text())
         return column, self.tree(column.formula)
+
+    def break_even_text(self) -> str:
+        """The formula of ``break_even_batch``: in closed form only where that is exact."""
+        bracket = "blank if draft_no < 2 else break_even_bracket"
+        if "bound" not in self.time_models:
+            return bracket
+        tests = ["experts < 1"]
+        tests += ['time_model == "bound"'] if len(self.time_models) > 1 else []
+        tests += ["tensor_size * pipeline_size * replicas < 2"] if self.model.uses("parallel") else []
+        return f"blank if draft_no < 2 else break_even_closed if {' and '.join(tests)} else break_even_bracket"
 
     def source_text(self) -> str:
         """The formula that says where the row's acceptance comes from."""

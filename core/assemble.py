@@ -127,12 +127,14 @@ class _Assembler(RowInputs):
         pending |= self.timing.extra()
         for name, methods in own.items():
             pending[name] = (methods[0].columns[name], self.answers(name, None))
-        for name in sorted(self.asked - set(pending)):
-            pending[name] = self.answer(name, own)
         # Vanilla decoding at the stored weights computes in BF16, whatever the method computes in.
         plain = {"peak_tflops": self.tree(self.columns["peak_tflops"].formula)}
         baselines = [name for name in pending if name.startswith("baseline_ms")]
         pending |= {name: (pending[name][0], expr.substitute(pending[name][1], plain)) for name in baselines}
+        row = self.what_if(pending)
+        if "gpus_needed" in pending and "auto_gamma" in self.delayed:
+            pending |= self.sized(row)
+        pending |= {name: self.answer(name, row) for name in sorted(self.asked - set(pending))}
         taken = {*pending, *self.fields, *self.parameters, *self.model.scalars, *CORE_TEXT}
         helpers = [f"{key}_row" for key in (*CORE_TEXT, "weights", "kv", "encoder", "time_model", *self.parameters)]
         cased = {known.lower(): known for known in (*taken, "summary_key", *helpers)}
@@ -207,7 +209,7 @@ class _Assembler(RowInputs):
             if f"{name}_override" in self.fields and node.facts.type != "number":
                 self.problems.append(Problem(f"'{name}' is not a number, so no number can stand in its place", place="overrides"))
             item = calc(name, column, node, column.formula or compile_text(node))
-            if name.endswith("_derived") or (name in self.asked and name not in answers.SHOWN):
+            if name.endswith("_derived") or name in answers.SIZING or (name in self.asked and name not in answers.SHOWN):
                 item = replace(item, public=False, sheet=answers.sheet_of(name))
             if name in self.delayed:
                 parameter = self.delayed[name][0]
@@ -230,14 +232,11 @@ class _Assembler(RowInputs):
 
     def check(self, name: str, tree: Node, text: str, known: list[str]) -> Node:
         """Facts for a tree; the arms of a choice by method are checked with that method's parameters set."""
-        given = f"{name.removeprefix('set_')}_given"
-        if given in self.fields and name not in self.model.finish and not (name == "gamma" and "auto_gamma" in self.delayed):
-            inner = self.check_arms(name, tree, text, known)
-            return self.first_of(given, inner)
+        typed = self.typed(name)
         node = self.check_arms(name, tree, text, known)
-        self.series(node, text)
-        override = f"{name}_override"
-        return self.first_of(override, node) if override in self.fields else node
+        if not typed.endswith("_given"):
+            self.series(node, text)
+        return self.first_of(typed, node) if typed else node
 
     def series(self, node: Node, text: str) -> None:
         """Refuse a curve or a profile that a formula names and the table does not have."""
