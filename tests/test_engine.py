@@ -201,6 +201,8 @@ def test_a_sweep_streams_to_parquet(evaluator: Evaluator, tmp_path: Path) -> Non
         ("a if two > 1 else b", "a"),
         ("choose(two, a, b)", "b"),
         ("choose(n, two, two)", "2"),
+        ("choose(none, 1, 2)", "blank"),
+        ("choose(none, a, b)", "blank"),
         ("two ** two * a", "4 * a"),
         ("a + none", "blank"),
         ("is_blank(a) or a > b", "a > b"),
@@ -216,3 +218,12 @@ def test_folding(formula: str, expected: str) -> None:
     node = facts.check(expr.parse(formula), env, formula)
     done = fold(node, {"two": 2.0, "none": None}, lambda part: evaluate(part, {}))
     assert compile_text(done) == expected
+
+
+@pytest.mark.parametrize("varying", [{"usd_per_hour": [2, 3]}, {"utilization": [0.5, 0.6]}, {"batch": [1, 2]}, {"gpu": ["h100-sxm", "h200"]}])
+@pytest.mark.parametrize("asked", [{"show": ["best_gamma"]}, {"columns": {"x": "one_more_cost"}}])
+def test_a_choice_by_a_blank_is_blank_in_rows_that_share_it(varying: dict, asked: dict) -> None:
+    """Rows of vanilla decoding have no draft length: what is chosen by it is blank, whatever the rows have in common."""
+    row = {"model": "llama-3.1-8b", "gpu": "h100-sxm", "batch": 1, "context": 1000, "method": "vanilla", **varying}
+    frame = api.run({"version": 1, "rows": [row], **asked}).full
+    assert frame["x" if "columns" in asked else "one_more_cost"].to_list() == [None, None]
