@@ -144,7 +144,8 @@ def sensitivity(
     at = dict(zip(computed.full["id"].to_list(), computed.full[metric].to_list(), strict=True))
     middle = at[row]
     if middle is None:
-        raise TableError(Problem(f"{metric} of the row '{row}' is blank: {values['status']}", "choose another --row", table.file))
+        why = f": {values['status']}" if values["status"] not in (None, "ok") else ""
+        raise TableError(Problem(f"{metric} of the row '{row}' is blank{why}", "choose another --row or --of", table.file))
     done = []
     for swing in tried:
         both = {end: at.get(f"{swing.name} {end}", middle) for end in ("low", "high")}

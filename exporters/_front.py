@@ -113,7 +113,7 @@ def _notes(result: Result) -> list[str]:
     else:
         notes += [
             "basis says what the times of a row rest on: the bound, an estimate with shipped or calibrated constants, or measured points; "
-            "extrapolated ones are outside what was measured.",
+            "extrapolated ones are outside what was measured, and nothing says how far off they are.",
             "low and high: nine of ten measurements that the constants were not fitted to lie between. A method is better only when its "
             "speedup is above 1 at the low end, too. What an estimate leaves out: docs/estimate.md.",
         ]
