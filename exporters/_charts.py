@@ -108,7 +108,7 @@ def _choices(result: Result, layout: Layout, page: Sheet, workbook: Workbook, fr
 def _left_out(result: Result, name: str) -> Any:
     """What the first row of a table says, none of which is in the workbook."""
     rows, default = result.book.table.rows, result.book.scalars.get(f"default_{name}")
-    given = rows[name].drop_nulls() if name in rows.columns else []
+    given: Any = rows[name].drop_nulls() if name in rows.columns else []
     return given[0] if len(given) else default.value if default else None
 
 
@@ -196,7 +196,7 @@ def _names(result: Result, cells: dict[str, tuple[str, Any]], rows: list[int], w
 def _pass(result: Result, cells: dict[str, tuple[str, Any]], rows: list[int], weight: str | None) -> list[float]:
     assert result.book.pass_ms is not None
     frame = pl.DataFrame(_names(result, cells, rows, weight)).cast({pl.Null: pl.Float64})
-    return frame.select(compile_polars(result.book.pass_ms, result.book.vectors, {}).alias("t"))["t"].to_list()
+    return frame.with_columns(compile_polars(result.book.pass_ms, result.book.vectors, {}).alias("t"))["t"].to_list()  # which may read no column
 
 
 def _compute(result: Result, cells: dict[str, tuple[str, Any]], rows: list[int]) -> list[float]:
