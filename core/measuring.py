@@ -39,7 +39,9 @@ def calibrate(paths: Sequence[str], output: str | None, given: Mapping[str, Any]
     known = catalog.builtin()
     reading = measurements.read(paths, given, known)
     if not reading.points:
-        reasons = "; ".join(dict.fromkeys(reason for _, reason in reading.skipped))
+        first = {reason: place for place, reason in reversed(reading.skipped)}
+        listed = [f"{place}: {reason}" for reason, place in reversed(first.items())]
+        reasons = "; ".join([*listed[:5], *([f"and {len(listed) - 5} other reasons"] if len(listed) > 5 else [])])
         raise TableError(Problem("there are no measurements to fit to", reasons))
     found = fitting.calibrate(reading.points, host.load(third_party=False), seed)
     if not found:
