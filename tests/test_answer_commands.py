@@ -22,7 +22,7 @@ TABLE = {
     "grid": {"model": ["llama-3-8b", "llama-3-70b"], "gpu": ["h100-sxm"], "gpus": [1, 4], "batch": [1, 16, 64, 256], "context": [2000],
              "method": ["vanilla", "eagle", "int4"]},
 }  # fmt: skip
-ROW = "llama-3-8b_b16_eagle_x1"
+ROW = "llama-3-8b_b16_eagle_gpus-1"
 
 
 @pytest.fixture
@@ -55,7 +55,7 @@ def test_best_says_why_nothing_will_do(file: str) -> None:
     """Where no row holds the limits, the cheapest one is named with the limit that stops it and its value."""
     done = CliRunner().invoke(main, ["best", file, "--where", "tpot_ms <= 0.01", "--by", "model"])
     assert done.exit_code == 0, done.output
-    assert "llama-3-70b: none of 24 rows will do; llama-3-70b_b256_int4_x4 at" in done.output
+    assert "llama-3-70b: none of 24 rows will do; llama-3-70b_b256_int4_gpus-4 at" in done.output
     assert "is stopped by tpot_ms <= 0.01; tpot_ms is" in done.output
 
 
