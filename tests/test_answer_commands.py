@@ -104,7 +104,9 @@ def test_sensitivity_on_the_terminal_and_in_a_file(file: str, tmp_path: Path) ->
     assert "###" in done.output
     assert (tmp_path / "s.xlsx").exists()
     for arguments, said in ((["--row", "nix"], "there is no row 'nix'"), (["--range", "alpha=1"], "two numbers are needed"),
-                            (["--range", "alfa=0.1:0.2"], "did you mean 'alpha'"), (["--of", "status"], "not a column of numbers")):  # fmt: skip
+                            (["--range", "alfa=0.1:0.2"], "did you mean 'alpha'"), (["--range", "batch=0:5"], "batch: 0 is out of range"),
+                            (["--range", "batch=1:2.5"], "a whole number is needed"), (["--range", "alpha=0.5:nan"], "not a number that can be used"),
+                            (["--range", "gpus=0:2"], "gpus: 0 is out of range"), (["--of", "status"], "not a column of numbers")):  # fmt: skip
         done = CliRunner().invoke(main, ["sensitivity", file, *arguments])
         assert done.exit_code == 2
         assert said in done.output
