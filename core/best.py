@@ -92,19 +92,25 @@ def _choice(group: dict[str, Any], frame: pl.DataFrame, metric: str, limits: Seq
     place = frame["#holds"].arg_max() if row is not None else frame.height
     better = frame.head(place or 0).filter(pl.col(metric).is_not_null())  # in order: what is better than the best, and does not count
     if better.height:
-        return Choice(group, row, _stop(better.row(better.height - 1 if row is not None else 0, named=True), limits, fields), frame.height)
+        return Choice(group, row, _stop(better.row(better.height - 1 if row is not None else 0, named=True), limits, fields, metric), frame.height)
     if row is None and frame.height:
-        return Choice(group, None, _stop(frame.row(0, named=True), limits, fields), frame.height)
+        return Choice(group, None, _stop(frame.row(0, named=True), limits, fields, metric), frame.height)
     return Choice(group, row, None, frame.height)
 
 
-def _stop(row: dict[str, Any], limits: Sequence[str], fields: dict[str, Field]) -> Stop:
+def _stop(row: dict[str, Any], limits: Sequence[str], fields: dict[str, Field], metric: str) -> Stop:
     reasons = []
     for index, limit in enumerate(limits, 1):
         if row[f"limit_{index}"] is not True:
             names = [name for name in expr.names(expr.parse(limit)) if name in row]
             reasons.append(limit + "".join(f"; {name} is {_value(fields.get(name), row[name])}" for name in names))
-    return Stop(row, tuple(reasons) or (str(row.get("status")),))
+    return Stop(row, tuple(reasons) or (why_blank(row, metric),))
+
+
+def why_blank(row: dict[str, Any], metric: str) -> str:
+    """Why a row has no value of a metric: its status, unless that finds nothing wrong."""
+    status = row.get("status")
+    return str(status) if status not in (None, "ok") else f"{metric}, which is blank there"
 
 
 def _value(item: Field | None, value: Any) -> str:

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 import polars as pl
@@ -71,12 +71,15 @@ def system(points: Sequence[Measurement], host: Host, knee: float | None = None)
     """The formulas of the estimate for these points, as arrays."""
     keys = ("model", "gpu", "gpus", "batch", "context", "isl", "osl", "weights", "kv", "activations")
     engines = ("any", "vllm", "sglang", "trtllm", "llamacpp")
-    rows = [{**{key: getattr(p, key) for key in keys}, "method": "vanilla", "engine": p.engine if p.engine in engines else "other"}
+    rows = [{**{key: getattr(p, key) for key in keys}, "batch": round(p.batch), "method": "vanilla", "engine": p.engine if p.engine in engines else "other"}
             for p in points]  # fmt: skip
     data: dict[str, Any] = {"version": 1, "time_model": "estimate", "rows": rows}
     if knee is not None:
         data["parameters"] = {"estimate": {"knee": knee}}
-    book = assemble(table.load(data, host), host)
+    read = table.load(data, host)
+    # A table's batches are whole; how many requests ran together in a measurement may be a mean.
+    read = replace(read, rows=read.rows.with_columns(pl.Series("batch", [p.batch for p in points], dtype=pl.Float64)))
+    book = assemble(read, host)
     frame = result.evaluate(book, host).full
     constants = {f"hardware_{name}" for name in entities.HARDWARE_CONSTANTS}
     moved, formulas = set(constants), []

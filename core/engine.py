@@ -14,6 +14,7 @@ from polars.io.plugins import register_io_source
 
 from scenario import graph
 from scenario.book import Book, EntityTable, Field
+from scenario.errors import Problem, TableError
 from scenario.expr import names
 from scenario.plan import Known, Plan
 from scenario.steps import TYPES
@@ -64,15 +65,28 @@ class Evaluator:
         self.inputs = [item for item in book.fields.values() if item.role == "input"]
         self.plan = functools.lru_cache(maxsize=4)(functools.partial(Plan, book, self.entities))
 
+    def __reduce__(self) -> tuple[type[Evaluator], tuple[Book]]:
+        """Another process makes it anew: plans hold expressions, and are not worth their way."""
+        return type(self), (self.book,)
+
     def prepare(self, rows: pl.DataFrame) -> pl.DataFrame:
-        """The given inputs under the names of the book's input columns, in its types."""
+        """The given inputs under the names of the book's input columns, in its types.
+
+        Raises :class:`TableError` where one is blank that has no default: formulas rely on its being there.
+        """
         columns = []
         for item in self.inputs:
             source = item.name.removesuffix("_given") if item.name not in rows.columns else item.name
             kind = TYPES[item.facts.type]
             column = pl.col(source) if source in rows.columns else pl.lit(None)
             columns.append(column.cast(kind).alias(item.name))
-        return rows.select(columns)
+        prepared = rows.select(columns)
+        for name in (item.name for item in self.inputs if not item.facts.blank and item.name != "id"):
+            if count := prepared[name].null_count():
+                first = prepared[name].is_null().arg_max()
+                where = f"row {first}" if count == 1 else f"{count:,} rows, the first of them row {first}"
+                raise TableError(Problem(f"{name} is blank in {where} (the first row is 0), and has no default", "it is never guessed"))
+        return prepared
 
     def arrange(self, rows: pl.DataFrame, columns: Sequence[str] | None) -> tuple[pl.DataFrame, Plan]:
         """The rows as the book wants them, and how to compute what is asked of them."""

@@ -76,6 +76,8 @@ def fold(
 
     def choice(node: Call) -> Node:
         index = go(node.args[0])
+        if isinstance(index, Blank):
+            return index
         if isinstance(index, Number):
             place = int(index.value)
             return go(node.args[place]) if 1 <= place < len(node.args) else Blank(facts=NOTHING)

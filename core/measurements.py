@@ -12,12 +12,15 @@ import csv
 import gzip
 import io
 import json
+import math
 import re
+import zlib
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
+from scenario import contract, serving, shared
 from scenario.catalog import Catalog
 from scenario.entities import FORMATS
 from scenario.errors import Problem, TableError, nearest
@@ -72,22 +75,27 @@ def read(paths: Sequence[str], given: Given, catalog: Catalog) -> Reading:
             raw = Path(path).read_bytes()
         except OSError as error:
             raise TableError(Problem(f"cannot be read: {error.strerror or error}", file=path)) from None
-        text = (gzip.decompress(raw) if raw[:2] == b"\x1f\x8b" else raw).decode("utf-8", "replace").lstrip("\ufeff")
-        rows = list(_rows(text, path))
+        try:
+            text = (gzip.decompress(raw) if raw[:2] == b"\x1f\x8b" else raw).decode("utf-8", "replace").lstrip("\ufeff")
+            rows = list(_rows(text, path))
+        except (OSError, EOFError, zlib.error, csv.Error, RecursionError) as error:
+            raise TableError(Problem(f"cannot be read: {error}", file=path)) from None
         if not rows:
             raise TableError(Problem("there are no measurements in here", file=path))
-        for number, row in enumerate(rows, 1):
+        for number, row in rows:
             place = f"{Path(path).name}:{number}"
             reader = next((reader for fits, reader in _READERS if fits(row)), None)
             if reader is None:
                 raise TableError(Problem(f"entry {number} is of no known format", "known: " + KNOWN, file=path))
             try:
-                point = _complete(place, {**reader(row), **{k: v for k, v in given.items() if v is not None}}, catalog)
+                if MORE in row:
+                    raise _LeftOut(f"it has more cells than the header: {', '.join(map(str, row[MORE]))}")
+                point = _complete(place, {**_said(reader, row), **{k: v for k, v in given.items() if v is not None}}, catalog)
             except _LeftOut as reason:
                 result.skipped.append((place, str(reason)))
                 continue
             except TableError as error:
-                raise error.at(file=path) from None
+                raise error.at(file=f"{path}:{number}") from None
             result.points.append(point)
     return result
 
@@ -95,11 +103,44 @@ def read(paths: Sequence[str], given: Given, catalog: Catalog) -> Reading:
 KNOWN = "silicon CSV, vllm bench serve JSON, sglang bench_serving JSONL, llama-bench, trtllm-bench, genai-perf, CSV of batch,context,ms"
 
 
+MORE = "\0more"
+"""The key of cells beyond the header's, which no header has."""
+
+
 class _LeftOut(Exception):
     """Why an entry is no measurement that can be used."""
 
 
-def _rows(text: str, path: str) -> Iterator[dict[str, Any]]:
+def _said(reader: Callable[[Mapping[str, Any]], dict[str, Any]], row: Mapping[str, Any]) -> dict[str, Any]:
+    """What one entry says; one that is of the format in part only is left out with the reason."""
+    try:
+        return reader(row)
+    except KeyError as error:
+        raise _LeftOut(f"there is no {error.args[0]} in it") from None
+    except (AttributeError, TypeError, ValueError, ArithmeticError, IndexError) as error:
+        raise _LeftOut(f"it is not as the format has it: {error}") from None
+
+
+def _number(row: Mapping[str, Any], name: str, default: float | None = None) -> float:
+    """A number of an entry, which is needed unless there is a default."""
+    said = row.get(name)
+    if said in (None, "") and default is not None:
+        return default
+    return _finite(name, row[name])
+
+
+def _finite(name: str, said: Any) -> float:
+    try:
+        value = float(said)
+    except (TypeError, ValueError, OverflowError):
+        raise _LeftOut(f"{name} is no number: {said!r}") from None
+    if not math.isfinite(value):
+        raise _LeftOut(f"{name} is no number that can be used: {said!r}")
+    return value
+
+
+def _rows(text: str, path: str) -> Iterator[tuple[int, dict[str, Any]]]:
+    """The entries, each with its line, or in one JSON text with its number."""
     start = text.lstrip()[:1]
     if start in ("{", "["):
         try:
@@ -108,13 +149,16 @@ def _rows(text: str, path: str) -> Iterator[dict[str, Any]]:
             yield from _json_lines(text, path)
             return
         found = data if isinstance(data, list) else [data]
-        yield from (row for row in found if isinstance(row, dict))
+        yield from ((number, row) for number, row in enumerate(found, 1) if isinstance(row, dict))
         return
-    for row in csv.DictReader(io.StringIO(text)):
-        yield {str(key).strip(): (value or "").strip() for key, value in row.items() if key is not None and not isinstance(value, list)}
+    lines = csv.DictReader(io.StringIO(text), restkey=MORE)
+    for row in lines:
+        cells = {str(key).strip(): (value or "").strip() for key, value in row.items() if not isinstance(value, list)}
+        more = [cell.strip() for cell in row.get(MORE) or () if isinstance(row.get(MORE), list) and cell.strip()]
+        yield lines.line_num, {**cells, **({MORE: more} if more else {})}
 
 
-def _json_lines(text: str, path: str) -> Iterator[dict[str, Any]]:
+def _json_lines(text: str, path: str) -> Iterator[tuple[int, dict[str, Any]]]:
     for number, line in enumerate(text.splitlines(), 1):
         if line.strip():
             try:
@@ -122,7 +166,7 @@ def _json_lines(text: str, path: str) -> Iterator[dict[str, Any]]:
             except ValueError:
                 raise TableError(Problem(f"line {number} is not JSON", file=path, line=number)) from None
             if isinstance(row, dict):
-                yield row
+                yield number, row
 
 
 # -- the formats: what one entry says, under the names of Measurement ---------------------------------------------------
@@ -130,9 +174,9 @@ def _json_lines(text: str, path: str) -> Iterator[dict[str, Any]]:
 
 def _silicon(row: Mapping[str, Any]) -> dict[str, Any]:
     precision = row.get("precision") or "bf16"
-    if float(row.get("pp_size") or 1) > 1:
+    if _number(row, "pp_size", 1) > 1:
         raise _LeftOut("pipeline parallelism is not modelled")
-    if float(row.get("attention_dp_size") or 1) > 1:
+    if _number(row, "attention_dp_size", 1) > 1:
         raise _LeftOut("data-parallel attention is not modelled")
     modes = {"bf16": "bf16", "fp16": "bf16", "fp8": "fp8", "fp4": "nvfp4", "nvfp4": "nvfp4", "mxfp4": "mxfp4"}
     if precision not in modes:
@@ -147,8 +191,8 @@ def _silicon(row: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def _vllm(row: Mapping[str, Any]) -> dict[str, Any]:
-    done = float(row.get("completed") or 0)
-    if not done:
+    done = _number(row, "completed", 0)
+    if not done > 0:
         raise _LeftOut("no request was completed")
     batch = row.get("max_concurrency")
     if not batch:
@@ -158,14 +202,14 @@ def _vllm(row: Mapping[str, Any]) -> dict[str, Any]:
     assert isinstance(info, dict)
     return {
         "model": row.get("model_id") or info.get("model_path"), "engine": "sglang" if sglang else "vllm", "batch": batch,
-        "gpus": row.get("tensor_parallel_size") or row.get("tp_size") or info.get("tp_size"), "isl": float(row["total_input_tokens"]) / done,
-        "osl": float(row["total_output_tokens"]) / done, "tpot_ms": row["mean_tpot_ms"], "ttft_ms": row.get("mean_ttft_ms") or 0,
+        "gpus": row.get("tensor_parallel_size") or row.get("tp_size") or info.get("tp_size"), "isl": _number(row, "total_input_tokens") / done,
+        "osl": _number(row, "total_output_tokens") / done, "tpot_ms": row["mean_tpot_ms"], "ttft_ms": row.get("mean_ttft_ms") or 0,
     }  # fmt: skip
 
 
 def _llama(row: Mapping[str, Any]) -> dict[str, Any]:
-    prompt, made, depth = (float(row.get(name) or 0) for name in ("n_prompt", "n_gen", "n_depth"))
-    rate = float(row["avg_ts"])
+    prompt, made, depth = (_number(row, name, 0) for name in ("n_prompt", "n_gen", "n_depth"))
+    rate = _number(row, "avg_ts")
     if rate <= 0:
         raise _LeftOut("no tokens per second")
     if prompt and made:
@@ -201,7 +245,7 @@ def _genai(row: Mapping[str, Any]) -> dict[str, Any]:
         if not isinstance(entry, dict) or entry.get("avg") is None:
             raise _LeftOut(f"there is no average {name}")
         unit = {"ms": 1.0, "s": 1000.0, "sec": 1000.0, "us": 1e-3, "ns": 1e-6}.get(str(entry.get("unit", "ms")), 1.0)
-        return float(entry["avg"]) * (unit if "latency" in name or "time" in name else 1.0)
+        return _finite(name, entry["avg"]) * (unit if "latency" in name or "time" in name else 1.0)
 
     config = row.get("input_config") or {}
     models = config.get("model") or config.get("model_names") or [None]
@@ -216,6 +260,8 @@ def _genai(row: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def _plain(row: Mapping[str, Any]) -> dict[str, Any]:
+    if not row["batch"]:
+        raise _LeftOut("there is no batch in it")
     found = {name: value for name, value in row.items() if name in Measurement.__dataclass_fields__ and value != ""}
     return {"isl": 0, "osl": 1, "engine": "any", "gpus": 1, **found, "tpot_ms": row["ms"]}
 
@@ -237,25 +283,30 @@ def _complete(place: str, found: dict[str, Any], catalog: Catalog) -> Measuremen
     values: dict[str, Any] = {}
     for name in ("model", "gpu", "gpus", "engine", "batch"):
         if found.get(name) in (None, ""):
-            raise TableError(Problem(f"{place} does not say which {name}; that is never guessed", f"give it with --{name}"))
+            raise TableError(Problem(f"it does not say which {name}; that is never guessed", f"give it with --{name}"))
     values["model"] = model_name(str(found["model"]), catalog)
     values["gpu"] = gpu_name(str(found["gpu"]), catalog)
     values["engine"] = {"trt-llm": "trtllm", "tensorrt-llm": "trtllm"}.get(str(found["engine"]).lower(), str(found["engine"]).lower())
     for name in ("weights", "kv", "activations"):
         values[name] = str(found.get(name) or "bf16")
         if name != "activations" and values[name] not in FORMATS:
-            raise TableError(Problem(f"{place}: unknown format '{values[name]}' of {name}", nearest(values[name], FORMATS)))
+            raise _LeftOut(f"unknown format '{values[name]}' of {name}; {nearest(values[name], FORMATS) or 'known: ' + ', '.join(FORMATS)}")
     for name in ("gpus", "batch", "isl", "osl", "tpot_ms", "ttft_ms", "prefill_ms"):
-        try:
-            values[name] = float(found.get(name) or 0)
-        except (TypeError, ValueError):
-            raise _LeftOut(f"{name} is no number: {found.get(name)!r}") from None
-    values["context"] = float(found["context"]) if found.get("context") not in (None, "") else values["isl"] + values["osl"] / 2
+        values[name] = _finite(name, found.get(name) or 0)
+    values["context"] = _finite("context", found["context"]) if found.get("context") not in (None, "") else values["isl"] + values["osl"] / 2
     point = Measurement(place, **values)
     if not (point.tpot_ms > 0 or point.prefill_ms > 0) or not point.tpot_ms < 1e7:
         raise _LeftOut("there is no time in it")
     if point.osl < 1 or point.batch < 1 or point.gpus < 1:
         raise _LeftOut("batch, output length and GPUs are at least 1")
+    for name in ("gpus", "batch", "context", "isl", "osl"):
+        parameter = {**shared.INPUTS, **serving.INPUTS}[name]
+        # How many requests ran together may be a mean.
+        said = contract.value_problem(replace(parameter, kind="number") if name == "batch" else parameter, values[name])
+        if said:
+            raise _LeftOut(f"{name}: {said}")
+    if not 0 <= point.ttft_ms < 1e9 or not 0 <= point.prefill_ms < 1e9 or point.tpot_ms < 0:
+        raise _LeftOut("its times are out of range")
     rate = catalog.gpus[point.gpu].values
     if point.activations in ("fp8", "fp4") and not rate.get(f"{point.activations}_tflops"):
         point = replace(point, activations="bf16")  # weight-only there: expanded before the arithmetic

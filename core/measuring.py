@@ -39,7 +39,9 @@ def calibrate(paths: Sequence[str], output: str | None, given: Mapping[str, Any]
     known = catalog.builtin()
     reading = measurements.read(paths, given, known)
     if not reading.points:
-        reasons = "; ".join(dict.fromkeys(reason for _, reason in reading.skipped))
+        first = {reason: place for place, reason in reversed(reading.skipped)}
+        listed = [f"{place}: {reason}" for reason, place in reversed(first.items())]
+        reasons = "; ".join([*listed[:5], *([f"and {len(listed) - 5} other reasons"] if len(listed) > 5 else [])])
         raise TableError(Problem("there are no measurements to fit to", reasons))
     found = fitting.calibrate(reading.points, host.load(third_party=False), seed)
     if not found:
@@ -94,6 +96,9 @@ def acceptance(paths: Sequence[str], output: str | None, method: str, gamma: int
     loaded = host.load(third_party=False)
     if method not in loaded.methods:
         raise TableError(Problem(f"there is no method '{method}'", nearest(method, loaded.methods)))
+    if "alpha" not in loaded.methods[method].parameters:
+        drafting = [name for name, known in loaded.methods.items() if "alpha" in known.parameters]
+        raise TableError(Problem(f"method '{method}' takes no acceptance", f"--method is one that drafts: {', '.join(drafting)}"))
     report = logs.read(paths)
     report.wanted = source
     if not quiet:
@@ -101,7 +106,11 @@ def acceptance(paths: Sequence[str], output: str | None, method: str, gamma: int
     if report.best is None:
         raise TableError(Problem("there is nothing about accepted drafts that can be used",
                                  "; ".join([*report.notes, *(f"{name}: {why}" for name, why in report.refused.items())])))  # fmt: skip
-    found = {name: value for name, value in report.parameters(method, gamma).items() if name in loaded.methods[method].parameters}
+    read = report.parameters(method, gamma)
+    found = {name: value for name, value in read.items() if name in loaded.methods[method].parameters}
+    if not found:
+        raise TableError(Problem(f"method '{method}' has no parameter for what is in here: {', '.join(read)}",
+                                 f"it takes {', '.join(loaded.methods[method].parameters)}"))  # fmt: skip
     text = "\n".join(["parameters:", f"  {method}:", *(line for name, value in found.items() for line in emit.entry(name, value, 4))]) + "\n"
     if output:
         write(output, f"# from {', '.join(Path(path).name for path in paths)}: {report.best.name}\n{text}")

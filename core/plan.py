@@ -130,13 +130,13 @@ class Plan:
         return self.values[node]
 
     def grain(self, node: Node) -> Grain | None:
-        """The keys that a formula depends on; None when it varies by row or has too many combinations."""
+        """The keys that a formula depends on; None when it varies by row, reads nothing, or has too many combinations."""
         found: set[str] = set()
         for name in names(node):
             if name not in self.grains:
                 return None
             found |= self.grains[name]
-        return frozenset(found) if len(found) < 2 or self.size(found) <= self.most else None
+        return frozenset(found) if found and (len(found) < 2 or self.size(found) <= self.most) else None
 
     def size(self, keys: Iterable[str]) -> int:
         """How many combinations of entries there are."""

@@ -28,7 +28,8 @@ FEATURE = Feature(
         "prefill_gpus": Column("gpus", "GPUs", "GPUs that work on one prompt."),
         "prefill_comm_ms": Column("0", "ms", "Communication of prefill."),
         "encoder_ms": Column("0", "ms", "Image encoder of the prompt."),
-        "ttft_ms": Column("encoder_ms + prefill_ms(prefill_tokens, prefill_weight_gb, 0) + prefill_comm_ms if fits else blank", "ms",
+        "ttft_ms": Column("encoder_ms + prefill_ms(prefill_tokens, prefill_weight_gb, 0) + prefill_comm_ms"
+                          " if fits and supported > 0 else blank", "ms",
                           "Time to first token: one prompt alone on the GPUs, without waiting; a lower bound."),
         "request_ms": Column("ttft_ms + (output_tokens - 1) * tpot_ms", "ms", "A request from its start to its last token."),
         "usd_per_million_input_tokens": Column("usd_per_hour * prefill_gpus * ttft_ms / prompt_tokens / 3600 / utilization * 1000", "$/1M tokens",

@@ -79,7 +79,8 @@ class RowInputs(Assumptions):
             parameter, node = self.delayed["gamma"]
             self.delayed["set_gamma"] = (parameter, node)
             on = Compare(">", Name("auto_gamma"), Number(0))
-            self.delayed["gamma"] = (parameter, If(on, Name("best_gamma"), Name("set_gamma")))
+            best = Call("coalesce", (Name("best_gamma"), Name("set_gamma")))  # without a time there is no best, but memory all the same
+            self.delayed["gamma"] = (parameter, If(on, best, Name("set_gamma")))
 
     def derived(self) -> list[tuple[Method, str, Parameter]]:
         """The parameters with a formula behind them, each of which has a helper column."""

@@ -307,6 +307,8 @@ class Expander:
         names += [name for name in varying if name not in names]
         parts = [self.slug(name) for name in names or ["model"]]
         slug = pl.concat_str(parts, separator="_", ignore_nulls=True)
+        for _ in range(2):  # what spreadsheets read as the code of a character, neighbours included
+            slug = slug.str.replace_all(r"_(x[0-9A-Fa-f]{1,4}_)", "-${1}")
         frame = frame.with_columns(given.alias("given"), slug=slug)
         frame = frame.with_columns(slug=pl.when(pl.col("given").is_not_null()).then(None)
                                    .when(pl.col("slug") == "").then(pl.lit("row")).otherwise("slug"))  # fmt: skip
@@ -328,5 +330,5 @@ class Expander:
         whole = pl.when(value == value.floor()).then(value.cast(pl.Int64, strict=False).cast(pl.String)).otherwise(value.cast(pl.String))
         if name == "gpus":
             whole = pl.when(value < 1).then(pl.lit("auto")).otherwise(whole)
-        tag = {"batch": "b", "context": "c", "gpus": "x", "gamma": "g"}.get(name, name.replace("_", "-") + "-")
+        tag = {"batch": "b", "context": "c", "gamma": "g"}.get(name, name.replace("_", "-") + "-")
         return pl.lit(tag) + whole

@@ -49,6 +49,8 @@ SCALARS: dict[str, Parameter] = {
 """Assumptions that hold for the whole table."""
 
 _BOUND = "Roofline: Williams, Waterman, Patterson 2009, doi:10.1145/1498765.1498785."
+READY = '"ok" if not is_blank(usd_per_hour) else "no price for this GPU"'
+"""The status of a row that can run."""
 _SPEC = "Leviathan, Kalman, Matias 2023, arXiv:2211.17192"
 
 FUNCTIONS: tuple[Function, ...] = (
@@ -193,8 +195,7 @@ COLUMNS: dict[str, Column] = {
         ' else "KV cache" if weight_gb + activation_gb + kv_gb > memory_available_gb or draft_gb <= 0'
         ' else "lookahead and draft KV cache"', "", "The first term, in this order, with which the memory is full."),
     "status": Column(
-        '("not supported: this GPU lacks the number format" if supported < 1 else "ok" if not is_blank(usd_per_hour)'
-        ' else "no price for this GPU") if fits'
+        '("not supported: this GPU lacks the number format" if supported < 1 else ' + READY + ") if fits"
         ' else "does not fit: weights" if weight_gb > memory_available_gb'
         ' else "does not fit: draft weights" if fixed_gb - activation_gb > memory_available_gb'
         ' else "does not fit: activations" if fixed_gb > memory_available_gb'

@@ -30,6 +30,7 @@ LABELS = {"tpot_ms": "TPOT", "ttft_ms": "TTFT", "usd_low": "low", "usd_high": "h
           "max_batch": "max batch"}  # fmt: skip
 """Headers of the metrics; every other column is headed by its name."""
 WIDE = 10_000
+BOUND = "a bound: no server is faster, real ones are slower"
 
 
 class Screen(Console):
@@ -76,18 +77,32 @@ def print_result(result: Result) -> None:
         console.print(f"... and {frame.height - MAX_SHOWN:,} more rows (all are in the file: -o FILE)")
     if left_out:
         console.print(Text("not shown for want of width: " + ", ".join(left_out), style="dim"))
-    model = "a bound: no server is faster, real ones are slower" if table.time_model == "bound" else f"by the model '{table.time_model}'"
-    if "time_error" in frame.columns and frame["time_error"].drop_nulls().len():
-        bases, errors = frame["basis"].drop_nulls().unique(maintain_order=True).to_list(), frame["time_error"].drop_nulls().to_list()
-        reach = f"{min(errors):.0%}" if min(errors) == max(errors) else f"{min(errors):.0%} to {max(errors):.0%}"
-        model = f"{', '.join(bases)}: nine of ten measurements lie within {reach}"
-    notes = [f"{frame.height:,} row{'s' if frame.height != 1 else ''}", *(["all fit"] if all_well else []), f"times are {model}"]
+    notes = [f"{frame.height:,} row{'s' if frame.height != 1 else ''}", *(["all fit"] if all_well else []), _basis(result)]
     if "status" in left_out:  # a dash needs its reason
         for status, count in frame.filter(pl.col("status") != "ok")["status"].value_counts(sort=True).iter_rows():
             notes.insert(1, f"{count:,} of them: {status}")
     if result.left_out:
         notes.append(f"where: left out {result.left_out:,}")
     console.print(Text("; ".join(notes), style="dim"))
+
+
+def _basis(result: Result) -> str:
+    """What the times of the rows rest on, and how far off they may be."""
+    frame, model = result.frame, result.book.table.time_model
+    if "basis" not in frame.columns or not frame.height:
+        return f"times are {BOUND}" if model == "bound" else f"times are by the model '{model}'"
+    said = []
+    known = frame.filter(pl.col("time_error").is_not_null())
+    if known.height:
+        bases, errors = known["basis"].drop_nulls().unique(maintain_order=True).to_list(), known["time_error"].to_list()
+        reach = f"{min(errors):.0%}" if min(errors) == max(errors) else f"{min(errors):.0%} to {max(errors):.0%}"
+        said.append(f"{', '.join(bases)}: nine of ten measurements lie within {reach}")
+    words = {"bound": BOUND, "extrapolated": "extrapolated: nothing says how far off"}
+    others = frame.filter(pl.col("time_error").is_null())["basis"].drop_nulls().unique(maintain_order=True).to_list()
+    said += [words.get(basis, f"by the model '{basis}'") for basis in others if basis != "no measurement"]
+    missing = frame.filter(pl.col("basis") == "no measurement").height
+    nothing = [f"no times in {missing:,} of them: nothing was measured" if said else "no times: nothing was measured"] if missing else []
+    return "; ".join([*([f"times are {'; '.join(said)}"] if said else []), *nothing]) or f"times are by the model '{model}'"
 
 
 def _head(item: Field) -> tuple[str, str]:

@@ -8,13 +8,15 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from dataclasses import replace
 
-from scenario import contract, expr, hardware, serving
+from scenario import contract, expr, hardware, serving, shared
 from scenario.expr import Binary, Call, Compare, If, Logic, Name, Node, Number, Text
 from scenario.host import Host
 from scenario.selection import Selection
 from scenario.spec import Column, Parameter, TimeModel
 from scenario.table import Table
 
+UNMEASURED = "no measurement for this model and GPU"
+"""The status of a row that could run, and of which nothing says how fast."""
 Tree = Callable[[str], Node]
 FLOOR = 1e-9
 """Shortest pass in ms that measured points may lead to."""
@@ -87,6 +89,9 @@ class Timing:
             found |= serving.ESTIMATE_COLUMNS
         if self.estimates and self.serving:
             found |= serving.FIRST_COLUMNS
+        if self.measured:
+            ready = f'"{UNMEASURED}" if measured_high < 1 and is_blank(verify_ms) else {shared.READY}'
+            found["status"] = replace(found["status"], formula=found["status"].formula.replace(shared.READY, ready))
         return found
 
     def answers(self, name: str, column: Column, functions: Mapping[str, tuple[tuple[str, ...], Node]]) -> Node | None:

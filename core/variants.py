@@ -10,7 +10,7 @@ import polars as pl
 
 from scenario import result, stacks
 from scenario.assemble import assemble
-from scenario.contract import parameter_facts
+from scenario.contract import parameter_facts, value_problem
 from scenario.errors import Problem, TableError, nearest
 from scenario.host import Host
 from scenario.result import Result
@@ -125,6 +125,9 @@ def sensitivity(
     for name in ranges:
         if name not in known:
             raise TableError(Problem(f"--range {name}: there is no such input", nearest(name, known)))
+        for end in ranges[name]:
+            if said := value_problem(known[name], end):
+                raise TableError(Problem(f"--range {name}: {said}"))
     values = base.full.row(0, named=True)
     tried: list[Swing] = []
     for name, parameter in known.items():
@@ -144,7 +147,8 @@ def sensitivity(
     at = dict(zip(computed.full["id"].to_list(), computed.full[metric].to_list(), strict=True))
     middle = at[row]
     if middle is None:
-        raise TableError(Problem(f"{metric} of the row '{row}' is blank: {values['status']}", "choose another --row", table.file))
+        why = f": {values['status']}" if values["status"] not in (None, "ok") else ""
+        raise TableError(Problem(f"{metric} of the row '{row}' is blank{why}", "choose another --row or --of", table.file))
     done = []
     for swing in tried:
         both = {end: at.get(f"{swing.name} {end}", middle) for end in ("low", "high")}

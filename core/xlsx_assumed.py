@@ -145,6 +145,10 @@ class Assumed(Sheets):
             if header is None or table is None:
                 continue
             known = {str(row["name"]): row for row in table.rows}
+            if name == "time_models":  # which are numbered anew in every file: those that its rows use
+                there = {str(cell.value) for row in self.body(header) if (cell := row.cells.get(header.columns["name"])) is not None}
+                used = [model for model in self.host.time_models if model in there]
+                known = {model: {**known[model], "time_model_no": float(number)} for number, model in enumerate(used, 1) if model in known}
             other: dict[str, str] = {}
             for row in self.body(header):
                 cell = row.cells.get(header.columns["name"])

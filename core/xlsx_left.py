@@ -30,7 +30,8 @@ class Witness:
 
     ``texts``: a short hash of each text or number that is no formula (None: the sheet is read cell by cell, and
     only what stands beside its ``width`` columns is looked at). ``formulas`` and ``comments`` are places,
-    ``choices`` the cells that choose what is shown, with the input that each stands for.
+    ``choices`` the cells that choose what is shown, with the input that each stands for. From the row ``body`` on
+    (0: nowhere) the ``width`` columns hold formulas alone, one row of them per scenario.
     """
 
     sheet: str
@@ -40,6 +41,7 @@ class Witness:
     comments: Collection[str] = ()
     drawings: int = 0
     choices: dict[str, str] = field(default_factory=dict)
+    body: int = 0
     columns: list[str] = field(default_factory=list)
     """The headers of Scenarios from the left, in whose letters the sheet Formulas speaks."""
 
@@ -48,6 +50,8 @@ class Witness:
         said: dict[str, Any] = {"sheet": self.sheet, "width": self.width, "comments": runs(self.comments), "drawings": self.drawings}
         if self.texts is not None:
             said |= {"texts": " ".join(sorted(set(self.texts))), "formulas": runs(self.formulas), "choices": self.choices}
+        if self.body:
+            said["body"] = self.body
         if self.columns:
             said["columns"] = self.columns
         return BEGIN + json.dumps(said)
@@ -66,7 +70,7 @@ class Witness:
             texts = set(str(said["texts"]).split()) if "texts" in said else None
             choices = {str(place): str(name) for place, name in dict(said.get("choices", {})).items()}
             return Witness(str(said["sheet"]), int(said["width"]), texts, set(places(str(said.get("formulas", "")))),
-                           set(places(str(said["comments"]))), int(said["drawings"]), choices,
+                           set(places(str(said["comments"]))), int(said["drawings"]), choices, int(said.get("body", 0)),
                            [str(name) for name in list(said.get("columns", []))])  # fmt: skip
         except (ValueError, KeyError, TypeError, AttributeError, RecursionError):
             return None
@@ -132,7 +136,8 @@ def _cells(book: Workbook, part: SheetPart, mark: Witness) -> Iterator[tuple[str
     if part.title == "Scenarios":  # its reader tells of every cell
         return
     there = {(row.number, column): cell for row in rows(book, part, last_row=MOST) for column, cell in row.cells.items()}
-    more = sum(cell.formula is not None for cell in there.values()) - len(mark.formulas)
+    live = {(row, column) for row, column in there if 0 < mark.body <= row and column <= mark.width}
+    more = sum(cell.formula is not None for place, cell in there.items() if place not in live) - len(mark.formulas)
     for (row, column), cell in there.items():
         place = f"{letter(column)}{row}"
         beside = column > mark.width
@@ -140,6 +145,8 @@ def _cells(book: Workbook, part: SheetPart, mark: Witness) -> Iterator[tuple[str
             continue
         if mark.texts is None:
             new = beside
+        elif (row, column) in live:  # a header that has moved down is none of them
+            new = cell.formula is None and Witness.digest(cell.value) not in mark.texts
         elif cell.formula is not None:  # with as many as there were, those in other places have moved
             new = more > 0 and place not in mark.formulas
         else:

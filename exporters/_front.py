@@ -23,7 +23,7 @@ from scenario.exporters._splice import ROW
 OK, CHECK = "OK", "CHECK"
 PIECE = 30_000
 """Characters of a line of the table that stand in one cell."""
-MADE_ANEW = ("README", "Summary", "Charts", "Chart data", "Sensitivity", "By batch", "Trees", "Encoders", "Checks")
+MADE_ANEW = ("README", "Summary", "Charts", "Chart data", "Sensitivity", "By gamma", "By batch", "Trees", "Encoders", "Checks")
 """The sheets of which nothing is read back, but what Summary shows."""
 LONGEST = 120
 """Characters of an id that COUNTIF still compares when all of them are signs that have to be marked."""
@@ -113,7 +113,7 @@ def _notes(result: Result) -> list[str]:
     else:
         notes += [
             "basis says what the times of a row rest on: the bound, an estimate with shipped or calibrated constants, or measured points; "
-            "extrapolated ones are outside what was measured.",
+            "extrapolated ones are outside what was measured, and nothing says how far off they are.",
             "low and high: nine of ten measurements that the constants were not fitted to lie between. A method is better only when its "
             "speedup is above 1 at the low end, too. What an estimate leaves out: docs/estimate.md.",
         ]
@@ -174,6 +174,7 @@ def witness(sheets: Iterable[Worksheet], layout: Layout, source: Sheet, choices:
             found.texts = [Witness.digest(cell.value) for cell in cells if cell.value is not None and cell.data_type != "f"]
             found.formulas = [cell.coordinate for cell in cells if cell.data_type == "f"]
             found.choices = choices if sheet.title == "Summary" else {}
+            found.body = FIRST if sheet.title in layout.helpers else 0  # its rows are put in later
         _source_line(source, row, found.line())
         source.sheet.cell(row, 1).font = Font(name="Consolas", size=6, color=_style.GREY)
         source.sheet.cell(row, 1).alignment = Alignment(horizontal="fill")  # no further than its cell

@@ -67,7 +67,7 @@ def summary(result: Result, layout: Layout, workbook: Workbook, frame: pl.DataFr
             item = book.fields[metric]
             cell = f"INDEX({layout.span(metric)},{letter}${top + 1})"
             fits = f"INDEX({layout.span('fits')},{letter}${top + 1})"
-            blank = f'IF({fits},"","{NO_FIT}")' if item.facts.blank else None
+            blank = f'IF({fits}=FALSE,"{NO_FIT}","")' if item.facts.blank else None
             text = f'IF({cell}="",{blank},{cell})' if blank else cell
             text = f'IF({letter}${top + 1}="","{NO_ROW}",{text})'
             sheet.formula(row, column, text, _value(frame, metric, shows), "scn.calc", _style.number_format(item))
@@ -120,7 +120,7 @@ def _value(frame: pl.DataFrame, metric: str, row: int | None) -> Any:
         return NO_ROW
     value = frame[metric][row - 1]
     if value is None:
-        return "" if frame["fits"][row - 1] else NO_FIT
+        return NO_FIT if frame["fits"][row - 1] is False else ""
     return value
 
 

@@ -4,6 +4,11 @@ from collections.abc import Iterator
 
 from scenario import Column, Parameter, TimeModel, hookimpl
 
+INSIDE = (
+    "verify_rows >= measured_low and verify_rows <= measured_high and batch >= measured_low and abs(weight_bits - weights_bits) < 1e-9"
+)
+"""Whether both passes of a row, the verify pass and vanilla decoding's, lie within what was measured, with weights as measured."""
+
 
 @hookimpl
 def scenario_time_models() -> Iterator[TimeModel]:
@@ -11,16 +16,14 @@ def scenario_time_models() -> Iterator[TimeModel]:
         name="measured",
         title="Measured",
         doc="Points (token rows, ms) given under measured: for a model and a GPU, linear between them; the nearest slope goes on "
-        "beyond them, and the row says extrapolated. A row without points has no time.",
+        "beyond them, and the row says extrapolated: no error is known there. A row without points has no time, and its status says so.",
         formula="measured_ms(rows)",
-        parameters={"error": Parameter(0.05, 0, 1, "", "Relative error of the measured times.", "what repeated runs of a server differ by")},
+        parameters={"error": Parameter(0.05, 0, 1, "", "Relative error of times between the measured points; beyond them none is known.", "what repeated runs of a server differ by")},
         columns={
             "prefill_ms": Column("measured_ms(isl)", "ms"),
-            "basis": Column('"no measurement" if measured_high < 1 else "measured" if verify_rows >= measured_low'
-                            ' and verify_rows <= measured_high and batch >= measured_low'
-                            ' and abs(weight_bits - weights_bits) < 1e-9 else "extrapolated"'),
-            "time_error": Column("error"),
-            "speedup_error": Column("error"),
+            "basis": Column(f'"no measurement" if measured_high < 1 else "measured" if {INSIDE} else "extrapolated"'),
+            "time_error": Column(f"error if {INSIDE} else blank"),
+            "speedup_error": Column(f"error if {INSIDE} else blank"),
         },
         source="the table's own points",
     )  # fmt: skip

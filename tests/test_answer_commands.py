@@ -22,7 +22,7 @@ TABLE = {
     "grid": {"model": ["llama-3-8b", "llama-3-70b"], "gpu": ["h100-sxm"], "gpus": [1, 4], "batch": [1, 16, 64, 256], "context": [2000],
              "method": ["vanilla", "eagle", "int4"]},
 }  # fmt: skip
-ROW = "llama-3-8b_b16_eagle_x1"
+ROW = "llama-3-8b_b16_eagle_gpus-1"
 
 
 @pytest.fixture
@@ -55,7 +55,7 @@ def test_best_says_why_nothing_will_do(file: str) -> None:
     """Where no row holds the limits, the cheapest one is named with the limit that stops it and its value."""
     done = CliRunner().invoke(main, ["best", file, "--where", "tpot_ms <= 0.01", "--by", "model"])
     assert done.exit_code == 0, done.output
-    assert "llama-3-70b: none of 24 rows will do; llama-3-70b_b256_int4_x4 at" in done.output
+    assert "llama-3-70b: none of 24 rows will do; llama-3-70b_b256_int4_gpus-4 at" in done.output
     assert "is stopped by tpot_ms <= 0.01; tpot_ms is" in done.output
 
 
@@ -104,7 +104,9 @@ def test_sensitivity_on_the_terminal_and_in_a_file(file: str, tmp_path: Path) ->
     assert "###" in done.output
     assert (tmp_path / "s.xlsx").exists()
     for arguments, said in ((["--row", "nix"], "there is no row 'nix'"), (["--range", "alpha=1"], "two numbers are needed"),
-                            (["--range", "alfa=0.1:0.2"], "did you mean 'alpha'"), (["--of", "status"], "not a column of numbers")):  # fmt: skip
+                            (["--range", "alfa=0.1:0.2"], "did you mean 'alpha'"), (["--range", "batch=0:5"], "batch: 0 is out of range"),
+                            (["--range", "batch=1:2.5"], "a whole number is needed"), (["--range", "alpha=0.5:nan"], "not a number that can be used"),
+                            (["--range", "gpus=0:2"], "gpus: 0 is out of range"), (["--of", "status"], "not a column of numbers")):  # fmt: skip
         done = CliRunner().invoke(main, ["sensitivity", file, *arguments])
         assert done.exit_code == 2
         assert said in done.output

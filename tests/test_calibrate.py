@@ -160,3 +160,61 @@ def test_a_run_without_a_limit_of_requests_is_skipped_with_the_reason(tmp_path):
     path = tmp_path / "r.json"
     path.write_text(json.dumps({**VLLM, "max_concurrency": None}))
     assert "max_concurrency" in measurements.read([str(path)], GIVEN, catalog.builtin()).skipped[0][1]
+
+
+BAD = {
+    "2,x,4": "context is no number: 'x'", "nan,100,5": "batch is no number that can be used: 'nan'", "1e999,1,1": "batch is no number that can be used: '1e999'",
+    "4,100,7,9": "it has more cells than the header: 9", "4,100": "there is no time in it", ",100,7": "there is no batch in it", "4,100,inf": "tpot_ms is no number that",
+    "4,-5,7": "context: -5 is out of range", "1e8,1,7": "batch: 100,000,000 is out of range", "0,100,7": "at least 1", "4,100,-3": "there is no time in it",
+    "4,1e300,7": "context: 1e+300 is out of range",
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("line", BAD)
+def test_a_bad_line_is_skipped_with_its_place_and_reason(tmp_path, line):
+    """It takes no other with it; a trailing comma and spaces are no fault."""
+    path = tmp_path / "b.csv"
+    path.write_text(f"batch,context,ms,\n8,100,5,\n{line}\n 9 , 100 ,6\n" if line.count(",") < 3 else f"batch,context,ms\n8,100,5\n{line}\n9,100,6\n")
+    found = measurements.read([str(path)], GIVEN, catalog.builtin())
+    assert [point.batch for point in found.points] == [8, 9]
+    ((place, why),) = found.skipped
+    assert place == "b.csv:3"
+    assert BAD[line] in why
+
+
+@pytest.mark.parametrize("change", [{"completed": "many"}, {"mean_tpot_ms": "fast"}, {"total_input_tokens": None}, {"max_concurrency": "NaN"},
+                                    {"mean_ttft_ms": {"p50": 1}}, {"mean_ttft_ms": -1e12}, {"total_output_tokens": 1e400}])  # fmt: skip
+def test_a_bad_value_in_json_is_skipped_with_the_reason(tmp_path, change):
+    path = tmp_path / "r.json"
+    path.write_text(json.dumps([{**VLLM, **change}, VLLM]))
+    found = measurements.read([str(path)], GIVEN, catalog.builtin())
+    assert len(found.points) == 1
+    assert [place for place, _ in found.skipped] == ["r.json:1"]
+
+
+def test_entries_of_a_format_in_part_are_skipped(tmp_path):
+    for number, entry in enumerate(({key: value for key, value in VLLM.items() if key != "total_input_tokens"}, {**TRTLLM, "world_info": [2]},
+                                    {**GENAI, "input_config": 3}, {"avg_ts": "x", "n_gen": 1}, {"avg_ts": 1, "n_gen": []})):  # fmt: skip
+        path = tmp_path / f"{number}.json"
+        path.write_text(json.dumps(entry))
+        assert len(measurements.read([str(path)], GIVEN, catalog.builtin()).skipped) == 1
+
+
+def test_the_command_names_file_and_line(tmp_path):
+    path = tmp_path / "b.csv"
+    path.write_text("batch,context,ms\n2,x,4\nnan,1,1\n")
+    done = CliRunner().invoke(main, ["calibrate", str(path), "--gpu", "h100-sxm", "--model", "llama-3.1-8b"])
+    assert done.exit_code == 2
+    assert "there are no measurements to fit to\n  b.csv:2: context is no number: 'x'; b.csv:3: batch is no number" in done.stderr
+    done = CliRunner().invoke(main, ["calibrate", str(path), "--gpu", "h100-sxm"])
+    assert f"{path}:2: it does not say which model" in done.stderr
+    path.write_bytes(b"\x1f\x8b broken")
+    done = CliRunner().invoke(main, ["calibrate", str(path), "--gpu", "h100-sxm"])
+    assert (done.exit_code, "cannot be read" in done.stderr) == (2, True)
+
+
+def test_a_mean_number_of_requests_is_used_as_it_is(loaded, tmp_path):
+    path = tmp_path / "r.json"
+    path.write_text(json.dumps(TRTLLM))
+    points = measurements.read([str(path)], {"gpu": "h100-sxm"}, catalog.builtin()).points
+    assert calibrate.system(points, loaded).values["batch"].tolist() == [7.8]

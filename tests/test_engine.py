@@ -12,6 +12,7 @@ from polars.testing import assert_frame_equal
 from scenario import api, shared
 from scenario.book import Lookup
 from scenario.engine import Evaluator
+from scenario.errors import TableError
 from scenario.fold import fold
 from scenario.to_python import evaluate
 
@@ -201,6 +202,8 @@ def test_a_sweep_streams_to_parquet(evaluator: Evaluator, tmp_path: Path) -> Non
         ("a if two > 1 else b", "a"),
         ("choose(two, a, b)", "b"),
         ("choose(n, two, two)", "2"),
+        ("choose(none, 1, 2)", "blank"),
+        ("choose(none, a, b)", "blank"),
         ("two ** two * a", "4 * a"),
         ("a + none", "blank"),
         ("is_blank(a) or a > b", "a > b"),
@@ -216,3 +219,40 @@ def test_folding(formula: str, expected: str) -> None:
     node = facts.check(expr.parse(formula), env, formula)
     done = fold(node, {"two": 2.0, "none": None}, lambda part: evaluate(part, {}))
     assert compile_text(done) == expected
+
+
+@pytest.mark.parametrize("varying", [{"usd_per_hour": [2, 3]}, {"utilization": [0.5, 0.6]}, {"batch": [1, 2]}, {"gpu": ["h100-sxm", "h200"]}])
+@pytest.mark.parametrize("asked", [{"show": ["best_gamma"]}, {"columns": {"x": "one_more_cost"}}])
+def test_a_choice_by_a_blank_is_blank_in_rows_that_share_it(varying: dict, asked: dict) -> None:
+    """Rows of vanilla decoding have no draft length: what is chosen by it is blank, whatever the rows have in common."""
+    row = {"model": "llama-3.1-8b", "gpu": "h100-sxm", "batch": 1, "context": 1000, "method": "vanilla", **varying}
+    frame = api.run({"version": 1, "rows": [row], **asked}).full
+    assert frame["x" if "columns" in asked else "one_more_cost"].to_list() == [None, None]
+
+
+def test_an_evaluator_travels(evaluator: Evaluator) -> None:
+    """To another process, say; used before or not, what comes out there is the same."""
+    import pickle
+
+    rows = sweep(50)
+    wanted = evaluator.run(rows)
+    assert_frame_equal(pickle.loads(pickle.dumps(evaluator)).run(rows), wanted)
+
+
+@pytest.mark.parametrize("name", shared.REQUIRED)
+def test_a_blank_that_has_no_default_is_refused(evaluator: Evaluator, name: str) -> None:
+    """No number is made up for it, in whatever way the rows are asked for."""
+    rows = sweep(20)
+    holed = rows.with_columns(pl.when(pl.int_range(20) == 7).then(None).otherwise(pl.col(name)).alias(name))
+    with pytest.raises(TableError, match=f"{name} is blank in row 7"):
+        evaluator.run(holed)
+    with pytest.raises(TableError, match=f"{name} is blank in 20 rows"):
+        list(evaluator.slices(rows.drop(name)))
+
+
+def test_a_blank_that_has_a_default_takes_it() -> None:
+    """A table that gives a default for the GPU lets rows leave it out."""
+    book = api.check({"version": 1, "defaults": {"gpu": "h100-sxm"}, "rows": [{"model": MODELS[0], "batch": 1, "context": 0, "method": "vanilla"}]})[0]
+    rows = pl.DataFrame({"model": [MODELS[0]] * 2, "gpu": [None, "h100-sxm"], "batch": [1.0] * 2, "context": [0.0] * 2, "method": ["vanilla"] * 2})
+    prices = Evaluator(book).run(rows)["usd_per_million_tokens"].to_list()
+    assert prices[0] == prices[1] is not None

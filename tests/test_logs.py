@@ -120,3 +120,19 @@ def test_a_log_without_drafts_says_so(tmp_path):
     done = CliRunner().invoke(main, ["acceptance", str(tmp_path / "log")])
     assert done.exit_code == 2
     assert "nothing about accepted drafts" in done.output
+
+
+@pytest.mark.parametrize("method", ["vanilla", "int4", "fp8"])
+def test_a_method_that_drafts_nothing_takes_no_acceptance(tmp_path, method):
+    out = tmp_path / "out.yaml"
+    done = CliRunner().invoke(main, ["acceptance", str(LOGS / "vllm.log"), "--method", method, "-o", str(out)])
+    assert done.exit_code == 2
+    assert f"method '{method}' takes no acceptance" in done.stderr
+    assert "eagle" in done.stderr
+    assert not out.exists()
+
+
+def test_a_method_without_a_parameter_for_what_was_read_is_refused(tmp_path):
+    done = CliRunner().invoke(main, ["acceptance", str(LOGS / "vllm.log"), "--method", "lookahead"])
+    assert done.exit_code == 2
+    assert "method 'lookahead' has no parameter for what is in here: gamma, acceptance" in done.stderr

@@ -364,3 +364,15 @@ def test_every_part_is_well_formed(written: Path, long: Path) -> None:
             ElementTree.parse(io.BytesIO(text.encode()))
     assert re.search(r'<dimension ref="A1:[A-Z]+12"', xml(written)[parts(written)["Scenarios"]])
     assert row_of(written, "Profiles", "profile", "chat") == 6
+
+
+def test_ids_that_are_made_need_no_escape(tmp_path: Path) -> None:
+    """Trap 24: no reader takes a part of one for the code of a character, whatever the inputs and the names of GPUs are."""
+    card = {"memory_gb": 80, "bandwidth_tb_s": 3, "bf16_tflops": 900}
+    row = {**ROW, "gpu": ["x1", "xAB0"], "batch": [1, 2], "gpus": [1, 16], "mfu": [0.5, 1]}
+    result = scenario.run({"version": 1, "gpus": {"x1": card, "xAB0": card}, "rows": [row, {**row, "model": "qwen3-8b"}]})
+    assert result.full["id"][2] == "llama-3-8b-x1_b1_gpus-16_mfu-0.5"
+    assert result.full["id"].is_unique().all()
+    path = result.to_excel(tmp_path / "ids.xlsx")
+    assert "_x005F_" not in xml(path)[parts(path)["Scenarios"]]
+    assert scenario.run(path).full["id"].to_list() == result.full["id"].to_list()
