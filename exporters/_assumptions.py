@@ -13,10 +13,10 @@ from openpyxl.workbook.defined_name import DefinedName
 from openpyxl.worksheet.datavalidation import DataValidation
 from openpyxl.worksheet.table import Table, TableColumn, TableFormula, TableStyleInfo
 
-from scenario import Book, EntityTable, Field, Result, Scalar
+from scenario import Book, EntityTable, Field, Parameter, Result, Scalar
 from scenario.exporters import _style
 from scenario.exporters._cells import Sheet
-from scenario.exporters._layout import FIRST, POSITIONS, TITLES, Layout, entity_formula
+from scenario.exporters._layout import FIRST, POSITIONS, SPARE, TITLES, Layout, entity_formula
 from scenario.exporters._splice import ROW
 
 ABOUT = {
@@ -107,14 +107,14 @@ def limits(scalar: Scalar) -> str:
 
 
 def validate_scalar(sheet: Sheet, book: Book, scalar: Scalar, cell: str) -> None:
-    validation = validation_for(book, scalar.parameter.kind, scalar.name.removeprefix("default_"), scalar.parameter)
+    validation = validation_for(book, scalar.parameter.kind, scalar.name.removeprefix("default_"), scalar.parameter, cell)
     if validation is not None:
         sheet.sheet.add_data_validation(validation)
         validation.add(cell)
 
 
-def validation_for(book: Book, kind: str, name: str, parameter: Any) -> DataValidation | None:
-    """The drop-down or range that keeps a wrong value out of an input cell."""
+def validation_for(book: Book, kind: str, name: str, parameter: Any, cell: str = "") -> DataValidation | None:
+    """The drop-down or range that keeps a wrong value out of an input cell; ``cell`` is the first of those that it is for."""
 
     def from_sheet(table: str) -> DataValidation:
         last = FIRST + len(book.tables[table].rows) - 1
@@ -134,14 +134,34 @@ def validation_for(book: Book, kind: str, name: str, parameter: Any) -> DataVali
                               showErrorMessage=True, errorTitle="Not known", error="Choose a tree from the sheet Trees.")  # fmt: skip
     if kind not in ("number", "integer", "flag") or parameter is None:
         return None
-    low = 0 if kind == "flag" else parameter.above if parameter.above is not None else parameter.low
-    high = 1 if kind == "flag" else parameter.high
-    low, high = (-1e15 if low is None else low), (1e15 if high is None else high)
-    validation = DataValidation(type="whole" if kind in ("integer", "flag") else "decimal", operator="between",
-                                formula1=f"{low:.15g}", formula2=f"{high:.15g}", allow_blank=True)  # fmt: skip
+    low, above, high = bounds(parameter)
+    whole = kind in ("integer", "flag")
+    if above and cell:  # the kinds of limits that a spreadsheet offers do not leave one end out
+        tests = [f"ISNUMBER({cell})", f"{cell}>{low:.15g}", *([f"{cell}<={high:.15g}"] if high is not None else []), *([f"INT({cell})={cell}"] if whole else [])]
+        validation = DataValidation(type="custom", formula1=f"AND({','.join(tests)})", allow_blank=True)
+    else:
+        validation = DataValidation(type="whole" if whole else "decimal", operator="between", allow_blank=True,
+                                    formula1=f"{-1e15 if low is None else low:.15g}", formula2=f"{1e15 if high is None else high:.15g}")  # fmt: skip
     validation.showErrorMessage = True
-    validation.errorTitle, validation.error = "Out of range", f"A number from {low:g} to {high:g}."
+    validation.errorTitle, validation.error = "Out of range", f"{in_words(parameter).capitalize()}."
     return validation
+
+
+def bounds(parameter: Parameter) -> tuple[float | None, bool, float | None]:
+    """The lower limit of a number, whether it is left out, and the upper limit."""
+    if parameter.kind == "flag":
+        return 0, False, 1
+    return (parameter.low if parameter.above is None else parameter.above), parameter.above is not None, parameter.high
+
+
+def in_words(parameter: Parameter) -> str:
+    """What a number may be, as a sentence says it."""
+    low, above, high = bounds(parameter)
+    what = "a whole number" if parameter.kind in ("integer", "flag") else "a number"
+    if low is not None and high is not None and not above:
+        return f"{what} from {low:,.12g} to {high:,.12g}"
+    parts = [f"above {low:,.12g}" if above else f"of at least {low:,.12g}"] if low is not None else []
+    return " ".join([what, " and ".join([*parts, *([f"at most {high:,.12g}"] if high is not None else [])])]).strip()
 
 
 def entity(layout: Layout, workbook: Workbook, table: EntityTable, frame: pl.DataFrame) -> Sheet:
@@ -166,6 +186,12 @@ def entity(layout: Layout, workbook: Workbook, table: EntityTable, frame: pl.Dat
         for column, key in enumerate(notes, 3 + len(table.inputs) + len(table.columns)):
             sheet.put(row, column, str(values.get(key) or ""), "scn.meta")
     last = FIRST + len(table.rows) - 1
+    for column, item in enumerate(table.inputs, 3):
+        letter = get_column_letter(column)
+        validation = None if fixed or item.parameter is None else validation_for(layout.book, item.parameter.kind, "", item.parameter, f"{letter}{FIRST}")
+        if validation is not None:
+            sheet.sheet.add_data_validation(validation)
+            validation.add(f"{letter}{FIRST}:{letter}{last + SPARE}")
     first_row = {2 + len(table.inputs) + i: formulas[f.name].replace(ROW, str(FIRST)) for i, f in enumerate(table.columns)}
     add_table(sheet, f"T_{table.name}", names, last, first_row)
     longest = max((len(str(row["name"])) for row in table.rows), default=8)
@@ -282,4 +308,4 @@ def all_assumptions(result: Result, layout: Layout, workbook: Workbook) -> list[
     return sheets
 
 
-__all__ = ["Field", "all_assumptions", "paint_overrides", "validation_for"]
+__all__ = ["Field", "all_assumptions", "bounds", "in_words", "paint_overrides", "validation_for"]
