@@ -122,6 +122,10 @@ class Assumed(Sheets):
                 self.found.places[SHEETS[table.name], name, key] = place
                 path = ("prices", name) if key == "usd_per_hour" else (table.name, name, key)
                 self.set(root, path, Node(value, 0, 0, path=place))
+            bare = [column for column in computed if (cell := row.cells.get(header.columns[column])) is None or cell.formula is None]
+            if old is None and bare:
+                place = header.place(bare[0], row.number)
+                self.found.entries[table.name, name] = f"the formulas of {name} are missing from {place} on; copy those of the row above"
             for column in computed:
                 cell = row.cells.get(header.columns[column])
                 if cell is not None and cell.formula is None and old is not None:
@@ -155,6 +159,8 @@ class Assumed(Sheets):
                         continue
                     if name != "formats":
                         other.setdefault(str(old["name"]), header.place(item.name, row.number))
+                        self.found.entries[name, str(old["name"])] = (
+                            f"{header.place(item.name, row.number)} does not hold the engine's number {show(old[item.name])}")
                     else:
                         self.say(header.place(item.name, row.number), f"{item.name} of {old['name']} cannot be changed in the workbook",
                                  f"it is {show(old[item.name])}")  # fmt: skip

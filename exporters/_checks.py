@@ -129,6 +129,9 @@ def _checks(result: Result, layout: Layout, counted: str) -> list[tuple[str, str
         letters = [layout.entity_letter(table, table.columns[i].name) for i in (0, -1)]
         area = f"{TITLES[name]}!${letters[0]}${FIRST}:${letters[1]}${FIRST + len(table.rows) - 1}"
         found.append((f"{TITLES[name]}: cells with an error", f"SUMPRODUCT(--ISERROR({area}))", "A field is missing or not a number."))
+        if name in TYPED:
+            bare = f'SUMPRODUCT(({layout.entity_span(table, "name")}<>"")*ISBLANK({layout.entity_span(table, table.columns[0].name)}))'
+            found.append((f"{TITLES[name]}: entries without formulas", bare, "Copy the formulas of the row above."))
         found.append((f"{TITLES[name]}: values typed over a formula", f"SUMPRODUCT(--NOT(_xlfn.ISFORMULA({area})))", "Painted red."))
     return found
 

@@ -2,15 +2,18 @@
 
 from __future__ import annotations
 
+import re
+import zipfile
 from pathlib import Path
 from typing import Any
 
 import openpyxl
 import pytest
 from spreadsheet import needs_soffice
-from workbooks import edit, header, recalculate_all, row_of
+from workbooks import edit, header, parts, recalculate_all, row_of
 
 import scenario
+from scenario import host, xlsx_check
 from scenario.api import bundled
 from scenario.catalog import _PARTS
 from scenario.exporters import _checks
@@ -105,3 +108,64 @@ def test_inputs_of_catalogs_are_validated(tmp_path: Path) -> None:
     found = next(item for item in book["Assumptions"].data_validations.dataValidation if mfu in item.sqref)
     assert "above 0" in found.error
     assert f"{mfu}>0" in found.formula1
+
+
+def causes(path: Path, row: int) -> dict[str, str]:
+    """The causes of the differences in a row of Scenarios, by column."""
+    found = xlsx_check.check(path, host.load())
+    return {item.column: item.cause for item in found.differences if item.place.endswith(str(row))}
+
+
+def altered(path: Path, target: Path, cell: str, value: float) -> Path:
+    """A copy in which a formula shows another value."""
+    part = parts(path)["Scenarios"]
+    with zipfile.ZipFile(path) as source, zipfile.ZipFile(target, "w") as out:
+        for name in source.namelist():
+            text = source.read(name)
+            if name == part:
+                text, count = re.subn(rf'(<c r="{cell}"[^>]*><f>[^<]*</f><v>)[^<]*'.encode(), rf"\g<1>{value}".encode(), text)
+                assert count == 1
+            out.writestr(name, text)
+    return target
+
+
+def test_check_says_no_cause_that_is_not_so(tmp_path: Path) -> None:
+    """A value altered by hand is no edited input; an input and an assumption that both changed are both named."""
+    path = scenario.run(TABLE).to_excel(tmp_path / "costs.xlsx")
+    row = row_of(path, "Scenarios", "id", "llama-3-8b eagle")
+    letters = header(path, "Scenarios")
+    found = causes(altered(path, tmp_path / "altered.xlsx", f"{letters['tpot_ms']}{row}", 9.75), row)
+    assert found == {"tpot_ms": "the cell shows another value than its formula gives; recalculate the file"}
+    alpha = place(path, "Assumptions", "eagle_alpha", "value")
+    found = causes(edit(path, tmp_path / "both.xlsx", {("Scenarios", f"{letters['batch']}{row}"): 3, alpha: 0.5}), row)
+    assert found["tokens_per_round"] == f"changed assumption, not recalculated: {'!'.join(alpha)}"
+    assert found["tokens_per_s"] == ("an input of the row was edited, and the file not recalculated: batch; "
+                                     f"and changed assumption, not recalculated: {'!'.join(alpha)}")  # fmt: skip
+    price = place(path, "GPUs", "h200", "usd_per_hour")
+    assert causes(edit(path, tmp_path / "other.xlsx", {price: 99}), row) == {}
+
+
+@needs_soffice
+def test_check_knows_what_was_done_to_catalog_sheets(tmp_path: Path) -> None:
+    """A method's number and a model without formulas are the causes of what follows from them, also after a recalculation."""
+    path = scenario.run(TABLE).to_excel(tmp_path / "costs.xlsx")
+    row = row_of(path, "Scenarios", "id", "llama-3-8b eagle")
+    number = place(path, "Methods", "eagle", "draft_no")
+    method = edit(path, tmp_path / "method.xlsx", {number: 1})
+    book = openpyxl.load_workbook(path)
+    sheet = book["Models"]
+    last = sheet.max_row + 1
+    for column in range(1, 60):
+        cell = sheet.cell(row_of(path, "Models", "name", "llama-3-8b"), column)
+        if cell.data_type != "f":
+            sheet.cell(last, column, "mine" if column == 1 else cell.value)
+    book["Scenarios"][f"B{row}"] = "mine"
+    book.save(tmp_path / "model.xlsx")
+    by_method, by_model = recalculate_all([method, tmp_path / "model.xlsx"], tmp_path)
+    found = causes(by_method, row)
+    assert found
+    assert all(cause.startswith(f"{'!'.join(number)} does not hold the engine's number") for cause in found.values())
+    found = causes(by_model, row)
+    assert found
+    assert all(cause.startswith("the formulas of mine are missing from Models!") for cause in found.values())
+    assert status(by_model) == "CHECK"
