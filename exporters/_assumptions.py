@@ -71,7 +71,7 @@ def assumptions(book: Book, workbook: Workbook) -> Sheet:
         sheet.put(row, 1, group, "scn.meta")
         sheet.put(row, 2, scalar.name, "scn.label")
         sheet.put(row, 3, scalar.value, "scn.input", scalar_format(scalar))
-        for column, text in enumerate((scalar.parameter.unit, limits(scalar), scalar.parameter.doc, scalar.origin, scalar.source), 4):
+        for column, text in enumerate((scalar.parameter.unit, limits(scalar), scalar.parameter.doc, scalar.origin, origin_of(scalar)), 4):
             sheet.put(row, column, text, "scn.text")
         workbook.defined_names[scalar.name] = DefinedName(scalar.name, attr_text=f"Assumptions!$C${row}")
         validate_scalar(sheet, book, scalar, f"C{row}")
@@ -79,16 +79,27 @@ def assumptions(book: Book, workbook: Workbook) -> Sheet:
     add_table(sheet, "T_assumptions", names, row - 1)
     widths(sheet, [18, 32, 14, 12, 20, 62, 10, 70])
     _style.fit_rows(sheet.sheet, FIRST, row - 1, [6, 8])
+    _style.to_top(sheet.sheet, FIRST, row - 1)
     _style.page(sheet.sheet, rows=f"{FIRST - 1}:{FIRST - 1}")
     return sheet
 
 
 def scalar_format(scalar: Scalar) -> str:
-    if scalar.parameter.format:
-        return scalar.parameter.format
-    if scalar.parameter.kind in ("integer", "flag"):
+    """The number format of an assumption: its own, else as a column of that unit."""
+    parameter = scalar.parameter
+    if parameter.format or parameter.kind not in ("number", "integer", "flag"):
+        return parameter.format or "General"
+    if parameter.kind != "number":
         return "#,##0"
-    return "General"
+    return _style.FORMATS.get(parameter.unit) or ("0.00##" if (parameter.high or 1e15) <= 1000 else "#,##0.00##")
+
+
+def origin_of(scalar: Scalar) -> str:
+    """The source of an assumption; of one that only names an entry, where that entry's source stands."""
+    titles = {"profile": "Profiles", "model": "Models", "tree": "Trees"}
+    if scalar.source or scalar.parameter.kind not in titles:
+        return scalar.source
+    return ("not set; " if scalar.value is None else "") + f"each one's source stands on the sheet {titles[scalar.parameter.kind]}"
 
 
 def limits(scalar: Scalar) -> str:

@@ -154,12 +154,13 @@ def _roofline(result: Result, layout: Layout, feed: _Feed) -> ScatterChart:
     if straight:
         # The memory part of the BF16 line goes through its first two points; experts bend it, so there is no one ridge.
         read, more, slope = lines[0][1][0], lines[0][1][1], lines[2][1][0]
-        dense = not experts.values[0] and None not in (read, more, slope) and slope > more - read
+        dense = not experts.values[0] and None not in (read, more, slope) and slope - (more - read) > 1e-9 * slope
         ridge = (2 * read - more) / (slope - (more - read)) if dense else NO_POINT
-        line = f"IF({experts.text}>0,NA(),(2*B{first}-B{first + 1})/(D{first}-(B{first + 1}-B{first})))"
-        for at, column, low in ((last + 1, "B", read), (last + 2, "D", slope)):
+        steeper = f"D{first}-(B{first + 1}-B{first})"
+        line = f"IF({experts.text}>0,NA(),IF({steeper}>0.000000001*D{first},(2*B{first}-B{first + 1})/({steeper}),NA()))"
+        for at, letter, low in ((last + 1, "B", read), (last + 2, "D", slope)):
             sheet.formula(at, 1, line, ridge, "scn.calc", "#,##0")
-            sheet.formula(at, 5, f"IF(ISNUMBER($A{at}),{column}{first},NA())", low if dense else NO_POINT, "scn.calc", "#,##0.000")
+            sheet.formula(at, 5, f"IF(ISNUMBER($A{at}),{letter}{first},NA())", low if dense else NO_POINT, "scn.calc", "#,##0.000")
     feed.row = last + 5
     chart = _chart("Pass time against token rows", "token rows m", "time of one pass (ms)", log_x=True, log_y=True)
     for column, color, dash in ((2, COLORS[0], None), (3, COLORS[1], None), (4, "7F7F7F", "sysDash")):

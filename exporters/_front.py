@@ -85,7 +85,7 @@ def readme(result: Result, layout: Layout, workbook: Workbook) -> Sheet:
     for name, value in _provenance(result):
         row += 1
         sheet.put(row, 1, name, "scn.label")
-        sheet.put(row, 2, value, "scn.text")
+        sheet.put(row, 2, value, "scn.text").alignment = Alignment(horizontal="left", vertical="top", wrap_text=True)
     widths(sheet, [22, 100])
     _style.fit_rows(sheet.sheet, 6, row, [2])
     _style.page(sheet.sheet, landscape=False)
@@ -200,6 +200,7 @@ def formulas(layout: Layout, workbook: Workbook) -> Sheet:
     add_table(sheet, "T_formulas", names, row - 1)
     widths(sheet, [12, 28, 10, 13, 60, 80, 18, 50, 40])
     _style.fit_rows(sheet.sheet, FIRST, row - 1, [5, 6, 8, 9])
+    _style.to_top(sheet.sheet, FIRST, row - 1)
     _style.page(sheet.sheet, rows=f"{FIRST - 1}:{FIRST - 1}")
     return sheet
 

@@ -120,3 +120,23 @@ def test_a_batch_or_method_changed_in_scenarios_stays_on_the_charts(tmp_path: Pa
     for method, batch, value in frame.select("method", "batch", "speedup").iter_rows():
         assert same(found[method][batch], value), (method, batch)
     assert sum(map(len, found.values())) == 6
+
+
+def test_formats_units_and_sources(tmp_path: Path) -> None:
+    """Numbers have a number format, working cells a unit, assumptions a source; texts and numbers of a row begin at the same height."""
+    book = openpyxl.load_workbook(scenario.run("starter").to_excel(tmp_path / "costs.xlsx"))
+    sheet = book["Assumptions"]
+    heads = {cell.value: cell.column for cell in sheet[5]}
+    for row in sheet.iter_rows(min_row=6, max_row=sheet.max_row):
+        value, source = row[heads["value"] - 1], row[heads["source"] - 1]
+        assert not isinstance(value.value, int | float) or value.number_format != "General", row[1].value
+        assert source.value, row[1].value
+        assert {cell.alignment.vertical for cell in row if cell.has_style} == {"top"}
+    data = book["Chart data"]
+    first = next(row for row in range(1, 300) if data.cell(row, 1).value == "token rows m")
+    noted = {data.cell(row, 1).value: (data.cell(row, 2).number_format, data.cell(row, 3).value) for row in range(5, first - 1) if data.cell(row, 1).value}
+    assert noted["gpu_bandwidth_tb_s"] == ("#,##0.00", "TB/s")
+    assert noted["peak_tflops"][1] == "TFLOP/s"
+    readme = book["README"]
+    rows_cell = next(row[1] for row in readme.iter_rows(min_col=1, max_col=2) if row[0].value == "rows")
+    assert rows_cell.alignment.horizontal == "left"
