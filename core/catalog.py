@@ -44,9 +44,9 @@ class Entry:
 
 @dataclass(frozen=True)
 class Price:
-    """What one GPU costs, in $/GPU-hour."""
+    """What one GPU costs, in $/GPU-hour; None where it is said to have no price."""
 
-    usd_per_hour: float
+    usd_per_hour: float | None
     source: str = ""
     date: str = ""
     verified: bool = True
@@ -55,7 +55,7 @@ class Price:
     @property
     def cited(self) -> str:
         """Source and date in one line, ``unverified`` said."""
-        return _cited(self.source, self.date, self.verified)
+        return ("no price: " if self.usd_per_hour is None else "") + _cited(self.source, self.date, self.verified)
 
 
 def _cited(source: str, date: str, verified: bool) -> str:
@@ -88,7 +88,7 @@ def builtin() -> Catalog:
 
 
 def merge(base: Catalog, source: Source, sections: Mapping[str, Node], *, origin: str = "table") -> Catalog:
-    """``base`` with the ``models``, ``gpus`` and ``prices`` of a file laid over it.
+    """``base`` with the ``models``, ``gpus`` and ``prices`` of a file laid over it. A price of null is no price.
 
     An entry of a known name changes the fields it gives and keeps the others. Problems are noted in
     ``source``; the result is only complete when it has none.
@@ -96,6 +96,11 @@ def merge(base: Catalog, source: Source, sections: Mapping[str, Node], *, origin
     models = _entries(base.models, source, sections.get("models"), "model", entities.MODEL_FIELDS, origin)
     gpus = _entries(base.gpus, source, sections.get("gpus"), "GPU", entities.GPU_FIELDS, origin)
     prices = dict(base.prices)
+    for name, entry in mapping(source, sections.get("gpus"), "gpus").items():
+        if name in gpus and isinstance(entry.value, dict) and "usd_per_hour" in entry.value:  # counts before the catalog's price
+            given = gpus[name]
+            prices[name] = Price(given.values["usd_per_hour"], "the table" if origin == "table" else given.source, origin=origin)
+            gpus = {**gpus, name: replace(given, values={**given.values, "usd_per_hour": None})}
     for name, node in mapping(source, sections.get("prices"), "prices").items():
         if name not in gpus:
             source.unknown(sections["prices"].keys.get(name, node), name, "GPU", list(gpus))
@@ -304,8 +309,8 @@ def _price(source: Source, node: Node, origin: str) -> Price | None:
                 source.say(node, "a price needs usd_per_hour")
             return None
         cell = node.value["usd_per_hour"]
-    price = number(source, "the price of a GPU-hour in dollars", _PRICE, cell)
-    if price is None or len(source.problems) > before:
+    price = None if cell.value is None else number(source, "the price of a GPU-hour in dollars", _PRICE, cell)
+    if (price is None and cell.value is not None) or len(source.problems) > before:
         return None
     default = "the table" if origin == "table" else ""
     return Price(price, str(said.get("source") or default), str(said.get("date") or ""),

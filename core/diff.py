@@ -36,7 +36,7 @@ CORE = ("model", "gpu", "method")
 class Share:
     """What one change alone moves in one column: means over the rows that moved, ``relative`` against their old values.
 
-    ``rows`` it moves so, and ``turned`` rows it turns from one text (or a blank) to another.
+    ``rows`` it moves so, and ``turned`` rows it alone turns to the text (or the blank, or the number) that they become.
     """
 
     label: str
@@ -275,11 +275,27 @@ class _Column:
                        most=_number(against.max()))  # fmt: skip
 
     def turning(self, turned: pl.Series, shares: list[Share]) -> list[Share]:
-        """The shares with the rows counted that a change turns from one text (or blank) to another by itself."""
+        """The shares with the rows counted that a change by itself makes what they become; the others take several together."""
         known = {share.label: share for share in shares}
-        for label, values in self.alone:
-            known[label] = replace(known.get(label, Share(label)), turned=int((differ(self.start, values) & turned).sum()))
+        for label, brings in self.bringing(turned):
+            known[label] = replace(known.get(label, Share(label)), turned=int(brings.sum()))
         return list(known.values())
+
+    def bringing(self, turned: pl.Series) -> list[tuple[str, pl.Series]]:
+        """By change the turned rows that it alone brings to their new state (a text, a number, a blank); last those that none brings."""
+        end, start = self.state(self.new), self.state(self.start)
+        found = [(label, turned & self.state(values).eq_missing(end) & start.ne_missing(end)) for label, values in self.alone]
+        left = turned
+        for _, brings in found:
+            left = left & ~brings
+        return [*found, ("interaction", left)]
+
+    def state(self, values: pl.Series) -> pl.Series:
+        """What a value is: a text itself, a number only as such, without a limit, or not there."""
+        if self.item.facts.type != "number":
+            return values
+        kind = pl.when(values.is_null()).then(None).when(values >= UNLIMITED).then(pl.lit(self.item.limit)).otherwise(pl.lit(False))
+        return pl.select(kind.cast(pl.Boolean)).to_series()
 
     def turns(self, turned: pl.Series) -> tuple[tuple[Any, Any, int], ...]:
         if not turned.any():
@@ -299,9 +315,10 @@ class _Column:
         old, new = self.old.filter(self.moved), self.new.filter(self.moved)
         frame = pl.DataFrame({"id": ids.filter(self.moved), "column": [self.item.name] * len(old), "old": shown(old, self.item.limit), "new": shown(new, self.item.limit)})
         kind = pl.List(pl.Struct({"by": pl.String, "change": pl.Float64}))
+        turning = self.turned_by(where)
         if not where.any():
             blank = pl.lit(None, dtype=pl.Float64)
-            return frame.with_columns(blank.alias("change"), blank.alias("relative"), pl.lit([], dtype=kind).alias("shares"))
+            return frame.with_columns(blank.alias("change"), blank.alias("relative"), pl.Series("shares", turning, dtype=kind))
         change = pl.select(pl.when(where).then(new - old)).to_series()
         relative = pl.select(pl.when(old != 0).then(change / old.abs())).to_series()
         deltas = self.deltas()
@@ -312,7 +329,17 @@ class _Column:
             pl.Series("#", where.arg_true(), dtype=pl.UInt32))  # fmt: skip
         frame = frame.with_columns(change.alias("change"), relative.alias("relative")).with_row_index("#")
         joined = frame.join(shares, on="#", how="left", maintain_order="left").drop("#")
-        return joined.with_columns(pl.col("shares").fill_null(pl.lit([], dtype=kind)).cast(kind))
+        return joined.with_columns(pl.coalesce(pl.col("shares").cast(kind), pl.Series("turning", turning, dtype=kind)))
+
+    def turned_by(self, where: pl.Series) -> list[list[dict[str, Any]]]:
+        """By moved value, ``where`` it is not from number to number, the changes that bring it; they have no amount."""
+        found: list[list[dict[str, Any]]] = [[] for _ in range(len(where))]
+        if where.all():
+            return found
+        for label, brings in self.bringing(self.moved & ~self.numbers):
+            for index in brings.filter(self.moved).arg_true():
+                found[index].append({"by": label, "change": None})
+        return found
 
 
 def shown(values: pl.Series, limit: bool) -> pl.Series:

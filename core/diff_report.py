@@ -14,6 +14,8 @@ HEADLINES = (
     "tpot_ms", "tokens_per_s", "speedup", "bound", "memory_gb", "fits", "max_batch", "usd_per_million_tokens", "status",
 )  # fmt: skip
 """Shared columns that a short report shows; the table's own columns are always shown."""
+TOGETHER = "only together"
+"""What is said of a value that no change brings by itself."""
 LISTED = 40
 """Rows of a part that a terminal or a markdown page lists."""
 Cells = Sequence[Any]
@@ -77,8 +79,8 @@ def causes(movement: Movement, *, turned: bool = False) -> str:
     """What moved the numbers, or with ``turned`` what made the other steps; the most effective first."""
     shares = [share for share in movement.shares if (share.turned if turned else share.rows)]
     if turned:
-        said = [f"{share.label} ({count(share.turned, 'row')})" for share in sorted(shares, key=lambda share: -share.turned)]
-        return "; ".join(said) or "only together"
+        ordered = sorted(shares, key=lambda share: (share.label == "interaction", -share.turned))
+        return "; ".join(f"{TOGETHER if share.label == 'interaction' else share.label} ({count(share.turned, 'row')})" for share in ordered)
     return "; ".join(f"{s.label} {percent(s.relative) if s.relative is not None else signed(s.change)}" for s in shares)
 
 
@@ -110,6 +112,8 @@ def shown_shares(shares: Sequence[dict[str, Any]], old: str | None) -> str:
         base = abs(float(old)) if old else 0.0
     except ValueError:
         base = 0.0
+    if any(s["change"] is None for s in shares):
+        return "; ".join(TOGETHER if s["by"] == "interaction" else s["by"] for s in shares)
     return "; ".join(f"{s['by']} " + (percent(s["change"] / base) if base else signed(s["change"])) for s in shares)
 
 

@@ -150,7 +150,7 @@ class _Writer:
                 said["date"] = price.date
             if not price.verified:
                 said["unverified"] = True
-            comment = f"in the catalog: {emit.number(old.usd_per_hour)}" if old else ""
+            comment = f"in the catalog: {emit.number(old.usd_per_hour)}" if old and old.usd_per_hour is not None else ""
             comment += f" ({old.date}), {old.source}" if old and old.date else ""
             yield from emit.entry(name, said if len(said) > 1 else price.usd_per_hour, 2, comment)
 

@@ -97,7 +97,7 @@ def _sections(host: Host) -> dict[str, Schema]:
     formula: Schema = {"$ref": "#/definitions/formula"}
     texts = dict.fromkeys(("unit", "doc", "title", "format", "source"), TEXT)
     column = {"type": "object", "properties": {"formula": formula, **texts}, "required": ["formula"], "additionalProperties": False}
-    price = {"type": "object", "properties": {"usd_per_hour": {"type": "number", "minimum": 0}, **NOTES}, "required": ["usd_per_hour"]}
+    price = {"type": "object", "properties": {"usd_per_hour": {"type": ["number", "null"], "minimum": 0}, **NOTES}, "required": ["usd_per_hour"]}
     series = {"type": "array", "minItems": 1, "items": {"type": "number", "minimum": 0, "maximum": 1}}
     point = {"type": "array", "minItems": 2, "maxItems": 2, "items": {"type": "number"}}
     points = {"type": "array", "minItems": 2, "items": point}
@@ -123,7 +123,7 @@ def _sections(host: Host) -> dict[str, Schema]:
             for owner in owners}},
         "models": _entries(entities.MODEL_FIELDS, entities.MODEL_NOTES),
         "gpus": _entries(entities.GPU_FIELDS, entities.GPU_NOTES),
-        "prices": {"type": "object", "additionalProperties": {"anyOf": [{"type": "number", "minimum": 0}, price]}},
+        "prices": {"type": "object", "additionalProperties": {"anyOf": [{"type": ["number", "null"], "minimum": 0}, price]}},
         "profiles": {"type": "object", "additionalProperties": {"anyOf": [series, {
             "type": "object", "properties": {"rates": series, "source": TEXT, "doc": TEXT}, "required": ["rates"],
             "additionalProperties": False}]}},

@@ -277,7 +277,7 @@ def _gpus(known: catalog.Catalog) -> Iterable[Sequence[str]]:
         price = known.prices.get(entry.name)
         numbers = [entry.values[name] for name in ("memory_gb", "bandwidth_tb_s", "bf16_tflops", "fp8_tflops", "int8_tops", "fp4_tflops")]
         yield (entry.name, entry.title, *["-" if n is None else f"{n:g}" for n in numbers],
-               f"{price.usd_per_hour:.2f}" if price else "-", entry.cited)  # fmt: skip
+               f"{price.usd_per_hour:.2f}" if price and price.usd_per_hour is not None else "-", entry.cited)  # fmt: skip
 
 
 def print_plugins(host: Host) -> None:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 from scenario import entities, shared, timing
 from scenario.asked import scalar_name
 from scenario.book import Book, EntityTable
@@ -115,13 +117,15 @@ class Assumed(Sheets):
                 place = header.place(key, row.number)
                 value = self.cell_value(place, row.cells.get(header.columns[key]), parameter)
                 before = old.get(key) if old else parameter.default
-                if value is BAD or value == before or (value is None and not before):
+                if value is BAD or value == before or (value is None and not before and key != "usd_per_hour"):
                     continue
                 self.found.places[SHEETS[table.name], name, key] = place
                 path = ("prices", name) if key == "usd_per_hour" else (table.name, name, key)
-                if key == "usd_per_hour" and value is None:
-                    continue
                 self.set(root, path, Node(value, 0, 0, path=place))
+            bare = [column for column in computed if (cell := row.cells.get(header.columns[column])) is None or cell.formula is None]
+            if old is None and bare:
+                place = header.place(bare[0], row.number)
+                self.found.entries[table.name, name] = f"the formulas of {name} are missing from {place} on; copy those of the row above"
             for column in computed:
                 cell = row.cells.get(header.columns[column])
                 if cell is not None and cell.formula is None and old is not None:
@@ -155,16 +159,25 @@ class Assumed(Sheets):
                 old = known.get(str(cell.value)) if cell else None
                 for item in table.inputs:
                     place = row.cells.get(header.columns.get(item.name, 0))
-                    if old is None or place is None or place.kind != "number" or place.value == old[item.name]:
+                    if old is None or item.name not in header.columns or self.as_written(place, old[item.name]):
                         continue
                     if name != "formats":
                         other.setdefault(str(old["name"]), header.place(item.name, row.number))
+                        self.found.entries[name, str(old["name"])] = (
+                            f"{header.place(item.name, row.number)} does not hold the engine's number {show(old[item.name])}")
                     else:
                         self.say(header.place(item.name, row.number), f"{item.name} of {old['name']} cannot be changed in the workbook",
                                  f"it is {show(old[item.name])}")  # fmt: skip
             if other:
                 self.found.notes.append(f"{header.sheet.title}: the numbers of {listing(list(other))} are not this engine's "
                                         f"({listing(list(other.values()))}); the engine's apply")  # fmt: skip
+
+    @staticmethod
+    def as_written(cell: Cell | None, value: Any) -> bool:
+        """Whether a cell still says what was written there; a blank says nothing."""
+        if cell is None or (cell.kind in ("text", "none") and not str(cell.value or "").strip()):
+            return value is None
+        return bool(cell.kind == "number" and cell.value == value)
 
     def profiles(self, root: Node, base: Book) -> None:
         header = self.header("Profiles", "T_profiles", ("profile", "p1"))

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -10,14 +9,13 @@ from typing import Any
 import polars as pl
 
 from scenario.assemble import assemble
-from scenario.book import Book
-from scenario.expr import names
 from scenario.host import Host
 from scenario.result import evaluate
 from scenario.table import MAX_ROWS
+from scenario.xlsx_causes import Causes, before_changes, typed_over
 from scenario.xlsx_cells import letter
-from scenario.xlsx_found import UNKNOWN, Reading, Typed
-from scenario.xlsx_table import changed_places, load
+from scenario.xlsx_found import UNKNOWN, Reading
+from scenario.xlsx_table import load
 
 TOLERANCE = 1e-9
 """Relative to the larger of 1 and the value."""
@@ -56,29 +54,34 @@ def check(path: str | Path, host: Host, *, max_rows: int = MAX_ROWS) -> Checked:
     book.where, book.sort = None, ()
     full = evaluate(book, host).full
     unknown = 0
-    changed = changed_places(reading, book)
-    typed = {(item.row, item.column): item for item in reading.typed}
-    reads = dependencies(book)
-    differences: list[Difference] = []
-    cells = 0
+    assert reading.header is not None
     header = reading.header
-    assert header is not None
-    for name, shown in reading.shown.items():
-        if name not in full.columns:
-            continue
-        expected = full[name].to_list()
-        cells += len(shown)
+    shown_now = {name: shown for name, shown in reading.shown.items() if name in full.columns}
+    for name, shown in shown_now.items():
         unknown += shown.count(UNKNOWN)
         if UNKNOWN in shown:  # compared as what the engine says: the file says nothing
-            shown = [engine if value is UNKNOWN else value for value, engine in zip(shown, expected, strict=True)]
-        for index in _different(shown, expected, full.schema[name]):
-            cause = _cause(name, index, typed, reads, changed, header.columns, reading.other_formulas)
+            shown_now[name] = [engine if value is UNKNOWN else value for value, engine in zip(shown, full[name].to_list(), strict=True)]
+    found_now = {name: _different(shown, full[name].to_list(), full.schema[name]) for name, shown in shown_now.items()}
+    then = before_changes(reading, table, host) if any(found_now.values()) else None
+    stale: dict[int, set[str]] = {}  # by row the columns that show something else than with the assumptions as they were written
+    for name, indices in found_now.items():
+        if then is not None and name in then.columns:
+            indices = _different(shown_now[name], then[name].to_list(), then.schema[name])
+        for index in indices:
+            stale.setdefault(index, set()).add(name)
+    causes = Causes(reading, book, full, stale)
+    differences: list[Difference] = []
+    cells = 0
+    for name, indices in found_now.items():
+        expected, shown = full[name].to_list(), shown_now[name]
+        cells += len(shown)
+        for index in indices:
             place = f"{header.sheet.title}!{letter(header.columns[name])}{reading.rows[index]}"
-            differences.append(Difference(place, full["id"][index], name, shown[index], expected[index], cause))
+            differences.append(Difference(place, full["id"][index], name, shown[index], expected[index], causes.of(name, index)))
     found = {(item.row, item.column) for item in differences}
     for item in reading.typed:
         if isinstance(item.row, int) and (full["id"][item.row], item.column) not in found and item.column in full.columns:
-            same = Difference(f"{item.sheet}!{item.cell}", full["id"][item.row], item.column, item.value, full[item.column][item.row], _typed(item))
+            same = Difference(f"{item.sheet}!{item.cell}", full["id"][item.row], item.column, item.value, full[item.column][item.row], typed_over(item))
             differences.append(same)
     differences.sort(key=lambda item: (reading.rows[full["id"].index_of(item.row) or 0] if item.row else 0, len(item.place), item.place))
     if unknown:
@@ -103,52 +106,6 @@ def _same(a: Any, b: Any) -> bool:
     return type(a) is type(b) and a == b
 
 
-def dependencies(book: Book) -> dict[str, set[str]]:
-    """For each column, all columns and scalars that it reads, directly or through others."""
-    direct = {
-        name: set(names(item.node)) if item.node is not None else {item.lookup.key, f"{item.lookup.table}:{item.lookup.field}"} if item.lookup else set()
-        for name, item in book.fields.items()
-    }
-    for key, table in book.tables.items():
-        for column in table.columns:
-            assert column.node is not None
-            direct[f"{key}:{column.name}"] = {name if name in book.scalars else f"{key}:{name}" for name in names(column.node)}
-    done: dict[str, set[str]] = {}
-
-    def collect(name: str) -> set[str]:
-        if name not in done:
-            done[name] = set()
-            for read in direct.get(name, set()):
-                done[name] |= {read} | collect(read)
-        return done[name]
-
-    return {name: collect(name) for name in book.fields}
-
-
-def _cause(
-    name: str, index: int, typed: Mapping[tuple[Any, str], Typed], reads: Mapping[str, set[str]], changed: Mapping[str, str],
-    columns: Mapping[str, int], formulas: Mapping[str, str],
-) -> str:  # fmt: skip
-    if (index, name) in typed:
-        return _typed(typed[index, name])
-    followed = [item for (row, column), item in typed.items() if row == index and column in reads[name]]
-    if followed:
-        return f"follows from {followed[0].cell}, typed over its formula"
-    edited = [place for key, place in changed.items() if key in reads[name]]
-    if edited:
-        return f"changed assumption, not recalculated: {', '.join(edited[:3])}" + (", ..." if len(edited) > 3 else "")
-    others = [column for column in (name, *sorted(reads[name])) if column in formulas]
-    if others:
-        return f"the engine's formula of {others[0]} is another one than the file's"
-    return "an input of the row was edited, and the file not recalculated"
-
-
-def _typed(item: Typed) -> str:
-    if item.broken:
-        return "the formula refers to what was deleted"
-    return "a value is typed over the formula" if item.formula is None else "the formula was changed"
-
-
 def shown_as(value: Any) -> str:
     """A cell's value for a report."""
     if value is None:
@@ -156,4 +113,4 @@ def shown_as(value: Any) -> str:
     return f"{value:.10g}" if isinstance(value, float) else str(value)
 
 
-__all__ = ["Checked", "Difference", "Reading", "check", "dependencies", "shown_as"]
+__all__ = ["Checked", "Difference", "Reading", "check", "shown_as"]

@@ -59,6 +59,8 @@ class Reading:
     """What the workbook was made from, as far as its sheet Source tells."""
     places: dict[tuple[str, str, str], str] = field(default_factory=dict)
     """The cells of changed assumptions: (sheet, row name, column) -> address."""
+    entries: dict[tuple[str, str], str] = field(default_factory=dict)
+    """Catalog entries (table, name) of which the workbook computes something else than the engine, and why."""
     other_formulas: dict[str, str] = field(default_factory=dict)
     """The engine's columns of which the sheet Formulas says something else than the engine: name -> address."""
 

@@ -194,22 +194,23 @@ def _relocate(node: Node, place: str = "") -> None:
         stack += item.value.values() if isinstance(item.value, dict) else item.value if isinstance(item.value, list) else []
 
 
-def changed_places(reading: Reading, book: Book) -> dict[str, str]:
-    """What was changed in the workbook since it was written, but for the rows: name read by formulas -> cell.
+def changed_places(reading: Reading, book: Book) -> dict[tuple[str, str], str]:
+    """What was changed in the workbook since it was written, but for the rows: (name read by formulas, entry) -> cell.
 
-    Names are those of scalars, or ``table:field`` for a catalog value.
+    Names are those of scalars, which have no entry, or ``table:field`` for the value of a catalog entry.
     """
     base, found = reading.base, {}
     assert base is not None
     for name, scalar in book.scalars.items():
         if name in base.scalars and scalar.value != base.scalars[name].value:
-            found[name] = reading.places.get(("Assumptions", name, "value"), name)
+            found[name, ""] = reading.places.get(("Assumptions", name, "value"), name)
     for key, table in book.tables.items():
-        old = {str(row["name"]): row for row in base.tables[key].rows}
+        old = {str(row["name"]): row for row in base.tables[key].rows} if key in base.tables else {}
         for row in table.rows:
-            before = old.get(str(row["name"]), {})
+            entry = str(row["name"])
+            before = old.get(entry, {})
             for item in table.inputs:
                 if before and row.get(item.name) != before.get(item.name):
-                    place = reading.places.get((SHEETS.get(key, key), str(row["name"]), item.name), f"{row['name']}.{item.name}")
-                    found[f"{key}:{item.name}"] = place
+                    place = reading.places.get((SHEETS.get(key, key), entry, item.name), f"{entry}.{item.name}")
+                    found[f"{key}:{item.name}", entry] = place
     return found

@@ -13,10 +13,10 @@ from openpyxl.workbook.defined_name import DefinedName
 from openpyxl.worksheet.datavalidation import DataValidation
 from openpyxl.worksheet.table import Table, TableColumn, TableFormula, TableStyleInfo
 
-from scenario import Book, EntityTable, Field, Result, Scalar
+from scenario import Book, EntityTable, Field, Parameter, Result, Scalar
 from scenario.exporters import _style
 from scenario.exporters._cells import Sheet
-from scenario.exporters._layout import FIRST, POSITIONS, TITLES, Layout, entity_formula
+from scenario.exporters._layout import FIRST, POSITIONS, SPARE, TITLES, Layout, entity_formula
 from scenario.exporters._splice import ROW
 
 ABOUT = {
@@ -71,7 +71,7 @@ def assumptions(book: Book, workbook: Workbook) -> Sheet:
         sheet.put(row, 1, group, "scn.meta")
         sheet.put(row, 2, scalar.name, "scn.label")
         sheet.put(row, 3, scalar.value, "scn.input", scalar_format(scalar))
-        for column, text in enumerate((scalar.parameter.unit, limits(scalar), scalar.parameter.doc, scalar.origin, scalar.source), 4):
+        for column, text in enumerate((scalar.parameter.unit, limits(scalar), scalar.parameter.doc, scalar.origin, origin_of(scalar)), 4):
             sheet.put(row, column, text, "scn.text")
         workbook.defined_names[scalar.name] = DefinedName(scalar.name, attr_text=f"Assumptions!$C${row}")
         validate_scalar(sheet, book, scalar, f"C{row}")
@@ -79,16 +79,27 @@ def assumptions(book: Book, workbook: Workbook) -> Sheet:
     add_table(sheet, "T_assumptions", names, row - 1)
     widths(sheet, [18, 32, 14, 12, 20, 62, 10, 70])
     _style.fit_rows(sheet.sheet, FIRST, row - 1, [6, 8])
+    _style.to_top(sheet.sheet, FIRST, row - 1)
     _style.page(sheet.sheet, rows=f"{FIRST - 1}:{FIRST - 1}")
     return sheet
 
 
 def scalar_format(scalar: Scalar) -> str:
-    if scalar.parameter.format:
-        return scalar.parameter.format
-    if scalar.parameter.kind in ("integer", "flag"):
+    """The number format of an assumption: its own, else as a column of that unit."""
+    parameter = scalar.parameter
+    if parameter.format or parameter.kind not in ("number", "integer", "flag"):
+        return parameter.format or "General"
+    if parameter.kind != "number":
         return "#,##0"
-    return "General"
+    return _style.FORMATS.get(parameter.unit) or ("0.00##" if (parameter.high or 1e15) <= 1000 else "#,##0.00##")
+
+
+def origin_of(scalar: Scalar) -> str:
+    """The source of an assumption; of one that only names an entry, where that entry's source stands."""
+    titles = {"profile": "Profiles", "model": "Models", "tree": "Trees"}
+    if scalar.source or scalar.parameter.kind not in titles:
+        return scalar.source
+    return ("not set; " if scalar.value is None else "") + f"each one's source stands on the sheet {titles[scalar.parameter.kind]}"
 
 
 def limits(scalar: Scalar) -> str:
@@ -107,14 +118,14 @@ def limits(scalar: Scalar) -> str:
 
 
 def validate_scalar(sheet: Sheet, book: Book, scalar: Scalar, cell: str) -> None:
-    validation = validation_for(book, scalar.parameter.kind, scalar.name.removeprefix("default_"), scalar.parameter)
+    validation = validation_for(book, scalar.parameter.kind, scalar.name.removeprefix("default_"), scalar.parameter, cell)
     if validation is not None:
         sheet.sheet.add_data_validation(validation)
         validation.add(cell)
 
 
-def validation_for(book: Book, kind: str, name: str, parameter: Any) -> DataValidation | None:
-    """The drop-down or range that keeps a wrong value out of an input cell."""
+def validation_for(book: Book, kind: str, name: str, parameter: Any, cell: str = "") -> DataValidation | None:
+    """The drop-down or range that keeps a wrong value out of an input cell; ``cell`` is the first of those that it is for."""
 
     def from_sheet(table: str) -> DataValidation:
         last = FIRST + len(book.tables[table].rows) - 1
@@ -134,14 +145,34 @@ def validation_for(book: Book, kind: str, name: str, parameter: Any) -> DataVali
                               showErrorMessage=True, errorTitle="Not known", error="Choose a tree from the sheet Trees.")  # fmt: skip
     if kind not in ("number", "integer", "flag") or parameter is None:
         return None
-    low = 0 if kind == "flag" else parameter.above if parameter.above is not None else parameter.low
-    high = 1 if kind == "flag" else parameter.high
-    low, high = (-1e15 if low is None else low), (1e15 if high is None else high)
-    validation = DataValidation(type="whole" if kind in ("integer", "flag") else "decimal", operator="between",
-                                formula1=f"{low:.15g}", formula2=f"{high:.15g}", allow_blank=True)  # fmt: skip
+    low, above, high = bounds(parameter)
+    whole = kind in ("integer", "flag")
+    if above and cell:  # the kinds of limits that a spreadsheet offers do not leave one end out
+        tests = [f"ISNUMBER({cell})", f"{cell}>{low:.15g}", *([f"{cell}<={high:.15g}"] if high is not None else []), *([f"INT({cell})={cell}"] if whole else [])]
+        validation = DataValidation(type="custom", formula1=f"AND({','.join(tests)})", allow_blank=True)
+    else:
+        validation = DataValidation(type="whole" if whole else "decimal", operator="between", allow_blank=True,
+                                    formula1=f"{-1e15 if low is None else low:.15g}", formula2=f"{1e15 if high is None else high:.15g}")  # fmt: skip
     validation.showErrorMessage = True
-    validation.errorTitle, validation.error = "Out of range", f"A number from {low:g} to {high:g}."
+    validation.errorTitle, validation.error = "Out of range", f"{in_words(parameter).capitalize()}."
     return validation
+
+
+def bounds(parameter: Parameter) -> tuple[float | None, bool, float | None]:
+    """The lower limit of a number, whether it is left out, and the upper limit."""
+    if parameter.kind == "flag":
+        return 0, False, 1
+    return (parameter.low if parameter.above is None else parameter.above), parameter.above is not None, parameter.high
+
+
+def in_words(parameter: Parameter) -> str:
+    """What a number may be, as a sentence says it."""
+    low, above, high = bounds(parameter)
+    what = "a whole number" if parameter.kind in ("integer", "flag") else "a number"
+    if low is not None and high is not None and not above:
+        return f"{what} from {low:,.12g} to {high:,.12g}"
+    parts = [f"above {low:,.12g}" if above else f"of at least {low:,.12g}"] if low is not None else []
+    return " ".join([what, " and ".join([*parts, *([f"at most {high:,.12g}"] if high is not None else [])])]).strip()
 
 
 def entity(layout: Layout, workbook: Workbook, table: EntityTable, frame: pl.DataFrame) -> Sheet:
@@ -166,6 +197,12 @@ def entity(layout: Layout, workbook: Workbook, table: EntityTable, frame: pl.Dat
         for column, key in enumerate(notes, 3 + len(table.inputs) + len(table.columns)):
             sheet.put(row, column, str(values.get(key) or ""), "scn.meta")
     last = FIRST + len(table.rows) - 1
+    for column, item in enumerate(table.inputs, 3):
+        letter = get_column_letter(column)
+        validation = None if fixed or item.parameter is None else validation_for(layout.book, item.parameter.kind, "", item.parameter, f"{letter}{FIRST}")
+        if validation is not None:
+            sheet.sheet.add_data_validation(validation)
+            validation.add(f"{letter}{FIRST}:{letter}{last + SPARE}")
     first_row = {2 + len(table.inputs) + i: formulas[f.name].replace(ROW, str(FIRST)) for i, f in enumerate(table.columns)}
     add_table(sheet, f"T_{table.name}", names, last, first_row)
     longest = max((len(str(row["name"])) for row in table.rows), default=8)
@@ -282,4 +319,4 @@ def all_assumptions(result: Result, layout: Layout, workbook: Workbook) -> list[
     return sheets
 
 
-__all__ = ["Field", "all_assumptions", "paint_overrides", "validation_for"]
+__all__ = ["Field", "all_assumptions", "bounds", "in_words", "paint_overrides", "validation_for"]

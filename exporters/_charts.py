@@ -19,18 +19,20 @@ from openpyxl.utils import get_column_letter
 from openpyxl.workbook import Workbook
 from openpyxl.worksheet.datavalidation import DataValidation
 
-from scenario import Result, compile_excel, compile_polars, names
+from scenario import Result
 from scenario.exporters import _style
 from scenario.exporters._assumptions import widths
 from scenario.exporters._cells import Sheet
 from scenario.exporters._layout import FIRST, TITLES, Layout, joined
+from scenario.exporters._passes import BF16, INT4, Passes
 from scenario.exporters._summary import as_key, first_rows
 
 ROWS = [2**power for power in range(13)]  # 1 to 4096 token rows
 COLORS = ("1F77B4", "D55E00", "2CA02C", "9467BD", "8C564B", "E377C2", "7F7F7F", "BCBD22", "17BECF", "000000", "E6AB02", "66A61E")
 MARKS = ("circle", "square", "triangle", "diamond", "x", "star", "plus", "dash", "circle", "square", "triangle", "diamond")
 MAX_METHODS, MAX_BATCHES = 12, 40
-INT4_BITS = 4.25
+SPARE = 6
+"""Further batches that the charts have room for."""
 NO_POINT = "#N/A"
 """What a chart feed shows where there is no point."""
 
@@ -56,6 +58,7 @@ def charts(result: Result, layout: Layout, workbook: Workbook, frame: pl.DataFra
     page.sheet.add_chart(_roofline(result, layout, feed), f"A{top}")
     batches = sorted(frame["batch"].drop_nulls().unique().to_list())[:MAX_BATCHES] if frame.height else []
     if len(batches) > 1:
+        batches += batches[-1:] * min(SPARE, MAX_BATCHES - len(batches))
         methods = frame["method"].unique(maintain_order=True).to_list()[:MAX_METHODS]
         blocks = _by_batch(result, layout, feed, frame, batches, methods)
         across = [
@@ -80,13 +83,19 @@ def charts(result: Result, layout: Layout, workbook: Workbook, frame: pl.DataFra
 
 
 def _choices(result: Result, layout: Layout, page: Sheet, workbook: Workbook, frame: pl.DataFrame) -> dict[str, tuple[str, Any]]:
-    """Drop-downs for model, GPU and whatever else tells rows apart, batch and method aside."""
-    wanted = ["model", "gpu", *(name for name in layout.key if name not in ("model", "gpu", "batch", "method"))]
+    """Drop-downs for model, GPU, whatever else tells rows apart (batch and method aside), and what rows give that a pass's time reads."""
+    keys = [name for name in layout.key if name not in ("model", "gpu", "batch", "method")]
+    wanted = list(dict.fromkeys(["model", "gpu", *keys, *_given(result, layout, page)]))
     chosen: dict[str, tuple[str, Any]] = {}
     lists = workbook["Lists"]
     heads = {lists.cell(4, column).value: column for column in range(1, lists.max_column + 1)}
+    start = frame
+    for name in wanted:
+        asked = result.book.summary_where.get(name)
+        found = start.filter(pl.col(name) == asked) if asked is not None else start
+        start = found if found.height else start
     for row, name in enumerate(wanted, 4):
-        value = result.book.summary_where.get(name, frame[name][0] if frame.height else _left_out(result, name))
+        value = result.book.summary_where.get(name, start[name][0] if start.height else _left_out(result, name))
         page.put(row, 1, name, "scn.label")
         page.put(row, 2, value, "scn.input", _style.number_format(result.book.fields[name]))
         page.sheet.merge_cells(start_row=row, start_column=2, end_row=row, end_column=3)
@@ -105,6 +114,17 @@ def _choices(result: Result, layout: Layout, page: Sheet, workbook: Workbook, fr
     return chosen
 
 
+def _given(result: Result, layout: Layout, page: Sheet) -> list[str]:
+    """The inputs that rows give and that the time of a pass reads; without them the chart would draw the defaults."""
+    book, rows = result.book, result.book.table.rows
+    needs = Passes(result, layout, page, {}, ROWS, 1).needs()
+    default = book.scalars.get("default_gpus")
+    found = [name for name in dict.fromkeys(item.removesuffix("_given") for item in needs)
+             if name not in ("model", "gpu", "batch", "method", "context", "weights", "kv") and name in book.fields
+             and name in rows.columns and rows[name].null_count() < rows.height]  # fmt: skip
+    return found + (["gpus"] if default is not None and not default.value and "gpus" not in found else [])  # auto: as many as the row needs
+
+
 def _left_out(result: Result, name: str) -> Any:
     """What the first row of a table says, none of which is in the workbook."""
     rows, default = result.book.table.rows, result.book.scalars.get(f"default_{name}")
@@ -112,72 +132,35 @@ def _left_out(result: Result, name: str) -> Any:
     return given[0] if given else default.value if default else None
 
 
-def _entity(result: Result, layout: Layout, feed: _Feed, table: str, name: str) -> tuple[str, Any]:
-    """A catalog value of the chosen model or GPU: formula, and value at first."""
-    entity = result.book.tables[table]
-    cell, value = feed.chosen[table.removesuffix("s")]
-    frame = result.entities[table]
-    text = f"INDEX({layout.entity_span(entity, name)},MATCH({cell},{layout.entity_span(entity, 'name')},0))"
-    found = frame.filter(pl.col("name") == value)[name]
-    return text, found[0] if len(found) else None
-
-
 def _roofline(result: Result, layout: Layout, feed: _Feed) -> ScatterChart:
     """T(m) of the chosen model and GPU: both weight formats, the compute slope, the ridge."""
-    book, sheet = result.book, feed.sheet
-    assert book.pass_ms is not None
-    sheet.put(feed.row, 1, "Pass time T(m) at context 0", "scn.heading")
-    row = feed.row + 1
-    cells: dict[str, tuple[str, Any]] = {}
-
-    def note(name: str, text: str, value: Any) -> None:
-        nonlocal row
-        sheet.put(row, 1, name, "scn.label")
-        sheet.formula(row, 2, text, value, "scn.calc")
-        cells[name] = (f"$B${row}", value)
-        row += 1
-
-    params, gemm = (_entity(result, layout, feed, "models", n) for n in ("params", "gemm_params"))
-    note("weight_gb_bf16", f"{params[0]}*16/8/1000000000", params[1] * 16 / 8 / 1e9)
-    note("weight_gb_int4", f"{params[0]}*{INT4_BITS}/8/1000000000", params[1] * INT4_BITS / 8 / 1e9)
-    note("flops_per_token", f"2*{gemm[0]}", 2 * gemm[1])
-    peak = _entity(result, layout, feed, "gpus", "bf16_tflops")
-    note("peak_tflops", *peak)
-    for name in names(book.pass_ms):
-        if name in cells or name in ("rows", "weight_gb", "kv_gb"):
-            continue
-        if name.startswith("gpu_"):
-            note(name, *_entity(result, layout, feed, "gpus", name.removeprefix("gpu_")))
-        elif f"default_{name}" in book.scalars and book.scalars[f"default_{name}"].value != 0:  # 0 GPUs: as many as the row needs
-            note(name, f"default_{name}", book.scalars[f"default_{name}"].value)
-        elif name in book.tables["models"].fields:
-            note(name, *_entity(result, layout, feed, "models", name))
-        elif name in book.scalars:
-            note(name, name, book.scalars[name].value)
-        else:
-            first = result.full[name][0] if result.full.height else 0
-            note(name, f"INDEX({layout.span(name)},1)", first)
-    straight = book.time_models == ["bound"]  # only the bound has two straight parts that meet at a ridge
-    ridge = _pass(result, cells, [1], "weight_gb_bf16")[0] / max(_compute(result, cells, [1])[0], 1e-30) if straight else 0.0
-    first = row + 1
+    sheet = feed.sheet
+    sheet.put(feed.row, 1, "Pass time T(m) at context 0, one token row per sequence", "scn.heading")
+    passes = Passes(result, layout, sheet, feed.chosen, ROWS, feed.row + 1)
+    lines = [passes.time(BF16), passes.time(INT4), passes.time(BF16, reading=False)]
+    experts = passes.value("experts", BF16)
+    first = passes.row + 2
     for column, head in enumerate(("token rows m", "BF16", "INT4 weights", "compute only", "ridge"), 1):
-        sheet.put(row, column, head, "scn.head")
-    values = {
-        2: _pass(result, cells, ROWS, "weight_gb_bf16"), 3: _pass(result, cells, ROWS, "weight_gb_int4"), 4: _compute(result, cells, ROWS),
-    }  # fmt: skip
-    for index, rows in enumerate(ROWS):
-        at = first + index
+        sheet.put(first - 1, column, head, "scn.head")
+    passes.columns(first)
+    for at, rows in enumerate(ROWS, first):
         sheet.put(at, 1, rows, "scn.calc", "#,##0")
-        for column, weight in ((2, cells["weight_gb_bf16"][0]), (3, cells["weight_gb_int4"][0]), (4, "0")):
-            text = _pass_text(result, layout, cells, weight, f"$A{at}")
-            sheet.formula(at, column, text, values[column][index], "scn.calc", "0.000")
+        for column, (text, values) in enumerate(lines, 2):
+            value = values[at - first]
+            shows = NO_POINT if value is None else value
+            sheet.formula(at, column, f"IFERROR(({text.replace('{row}', str(at))})+0,NA())", shows, "scn.calc", "#,##0.000")
     last = first + len(ROWS) - 1
-    # Where the two straight parts of the BF16 line meet: memory time over compute time per row.
-    meet = f"B{first}/D{first}"
-    for at, height, factor in ((last + 1, values[2][0], 1.0), (last + 2, values[4][0], 0.0)) if straight else ():
-        sheet.formula(at, 1, meet, ridge, "scn.calc", "#,##0")
-        low = f"B{first}" if factor else f"D{first}"
-        sheet.formula(at, 5, low, height, "scn.calc", "0.000")
+    straight = result.book.time_models == ["bound"]  # only the bound has two straight parts that meet at a ridge
+    if straight:
+        # The memory part of the BF16 line goes through its first two points; experts bend it, so there is no one ridge.
+        read, more, slope = lines[0][1][0], lines[0][1][1], lines[2][1][0]
+        dense = not experts.values[0] and None not in (read, more, slope) and slope - (more - read) > 1e-9 * slope
+        ridge = (2 * read - more) / (slope - (more - read)) if dense else NO_POINT
+        steeper = f"D{first}-(B{first + 1}-B{first})"
+        line = f"IF({experts.text}>0,NA(),IF({steeper}>0.000000001*D{first},(2*B{first}-B{first + 1})/({steeper}),NA()))"
+        for at, letter, low in ((last + 1, "B", read), (last + 2, "D", slope)):
+            sheet.formula(at, 1, line, ridge, "scn.calc", "#,##0")
+            sheet.formula(at, 5, f"IF(ISNUMBER($A{at}),{letter}{first},NA())", low if dense else NO_POINT, "scn.calc", "#,##0.000")
     feed.row = last + 5
     chart = _chart("Pass time against token rows", "token rows m", "time of one pass (ms)", log_x=True, log_y=True)
     for column, color, dash in ((2, COLORS[0], None), (3, COLORS[1], None), (4, "7F7F7F", "sysDash")):
@@ -187,47 +170,34 @@ def _roofline(result: Result, layout: Layout, feed: _Feed) -> ScatterChart:
     return chart
 
 
-def _names(result: Result, cells: dict[str, tuple[str, Any]], rows: list[int], weight: str | None) -> dict[str, Any]:
-    values = {name: [value] * len(rows) for name, (_, value) in cells.items()}
-    zero = [0.0] * len(rows)
-    return {**values, "rows": [float(r) for r in rows], "kv_gb": zero, "weight_gb": [cells[weight][1]] * len(rows) if weight else zero}
-
-
-def _pass(result: Result, cells: dict[str, tuple[str, Any]], rows: list[int], weight: str | None) -> list[float]:
-    assert result.book.pass_ms is not None
-    frame = pl.DataFrame(_names(result, cells, rows, weight)).cast({pl.Null: pl.Float64})
-    return frame.select(compile_polars(result.book.pass_ms, result.book.vectors, {}).alias("t"))["t"].to_list()
-
-
-def _compute(result: Result, cells: dict[str, tuple[str, Any]], rows: list[int]) -> list[float]:
-    return _pass(result, cells, rows, None)
-
-
-def _pass_text(result: Result, layout: Layout, cells: dict[str, tuple[str, Any]], weight: str, rows: str) -> str:
-    assert result.book.pass_ms is not None
-    known = {"rows": rows, "weight_gb": weight, "kv_gb": "0"}
-    return compile_excel(result.book.pass_ms, lambda name: known.get(name) or cells[name][0], layout.vector_range)
-
-
 def _by_batch(result: Result, layout: Layout, feed: _Feed, frame: pl.DataFrame, batches: list[float], methods: list[str]) -> dict[str, int]:
     """A block per metric, batch down and method across; returns the header row of each."""
     sheet, keys = feed.sheet, first_rows(frame)
     sheet.put(feed.row, 1, "Rows of Scenarios that the choices find", "scn.heading")
     head = feed.row + 1
     rows: dict[tuple[int, int], int | None] = {}
+    for index in range(len(batches)):
+        at = head + 1 + index
+        # The distinct batches of Scenarios in rising order; past the last it stands again, without points.
+        text = f"IFERROR(SMALL({layout.span('batch')},COUNTIF({layout.span('batch')},\"<=\"&A{at - 1})+1),A{at - 1})" if index else f"MIN({layout.span('batch')})"
+        sheet.formula(at, 1, text, batches[index], "scn.calc", "#,##0")
+    span = layout.span("method")
     for column, method in enumerate(methods, 2):
-        sheet.put(head, column, method, "scn.head")
+        letter, before = get_column_letter(column), f"$A{head}:{get_column_letter(column - 1)}{head}"
+        place = f"SUMPRODUCT(MIN(ROW({span})-{FIRST - 1}+1E9*((COUNTIF({before},{span})>0)+({span}=\"\"))))"  # the first row of another method
+        sheet.formula(head, column, f'IFERROR(INDEX({span},{place}),"")', method, "scn.head")
         for index, batch in enumerate(batches):
             at = head + 1 + index
-            sheet.put(at, 1, batch, "scn.calc", "#,##0")
-            letter = get_column_letter(column)
             parts = {name: cell for name, (cell, _) in feed.chosen.items()} | {"batch": f"$A{at}", "method": f"{letter}${head}"}
             key = joined(parts[name] for name in layout.key)
             values = {name: value for name, (_, value) in feed.chosen.items()} | {"batch": batch, "method": method}
-            found = keys.get("|".join(as_key(values[name]) for name in layout.key))
+            again = index > 0 and batches[index - 1] == batch
+            found = None if again else keys.get("|".join(as_key(values[name]) for name in layout.key))
             rows[index, column] = found
-            sheet.formula(at, column, f'IFERROR(MATCH({key},{layout.span("summary_key")},0),"")', found, "scn.meta", "0")
+            text = f'IFERROR(MATCH({key},{layout.span("summary_key")},0),"")'
+            sheet.formula(at, column, f'IF($A{at}=$A{at - 1},"",{text})' if index else text, found, "scn.meta", "0")
     sheet.put(head, 1, "batch", "scn.head")
+    sheet.sheet.conditional_formatting.add(f"A{head + 2}:A{head + len(batches)}", FormulaRule(formula=[f"A{head + 2}=A{head + 1}"], font=Font(color="BFBFBF")))
     feed.row = head + len(batches) + 3
     blocks: dict[str, int] = {}
     for metric in ("speedup", "usd_per_million_tokens", "tpot_ms", "tokens_per_s_per_gpu"):
@@ -237,7 +207,7 @@ def _by_batch(result: Result, layout: Layout, feed: _Feed, frame: pl.DataFrame, 
         blocks[metric] = top
         sheet.put(top, 1, "batch", "scn.head")
         for index, batch in enumerate(batches):
-            sheet.put(top + 1 + index, 1, batch, "scn.calc", "#,##0")
+            sheet.formula(top + 1 + index, 1, f"A{head + 1 + index}", batch, "scn.calc", "#,##0")
         for column, method in enumerate(methods, 2):
             letter = get_column_letter(column)
             sheet.formula(top, column, f"{letter}${head}", method, "scn.head")

@@ -1,14 +1,12 @@
-"""README, Formulas and Checks: what the workbook is, how it computes, and whether it is still sound."""
+"""README, Formulas and Source: what the workbook is, how it computes, and what it was made from."""
 
 from __future__ import annotations
 
 from collections.abc import Iterable
-from typing import Any
 
 from openpyxl.formatting.rule import FormulaRule
 from openpyxl.styles import Alignment, Font
 from openpyxl.workbook import Workbook
-from openpyxl.workbook.defined_name import DefinedName
 from openpyxl.worksheet.hyperlink import Hyperlink
 from openpyxl.worksheet.worksheet import Worksheet
 
@@ -17,18 +15,14 @@ from scenario import Result, Witness
 from scenario.exporters import _style
 from scenario.exporters._assumptions import add_table, heads, widths
 from scenario.exporters._cells import Sheet
+from scenario.exporters._checks import OK
 from scenario.exporters._layout import FIRST, TITLES, Layout, entity_formula
 from scenario.exporters._splice import ROW
 
-OK, CHECK = "OK", "CHECK"
 PIECE = 30_000
 """Characters of a line of the table that stand in one cell."""
 MADE_ANEW = ("README", "Summary", "Charts", "Chart data", "Sensitivity", "By gamma", "By batch", "Trees", "Encoders", "Checks")
 """The sheets of which nothing is read back, but what Summary shows."""
-LONGEST = 120
-"""Characters of an id that COUNTIF still compares when all of them are signs that have to be marked."""
-QUADRATIC = 3_000
-"""Rows up to which every id is compared with every other."""
 
 
 def readme(result: Result, layout: Layout, workbook: Workbook) -> Sheet:
@@ -91,7 +85,7 @@ def readme(result: Result, layout: Layout, workbook: Workbook) -> Sheet:
     for name, value in _provenance(result):
         row += 1
         sheet.put(row, 1, name, "scn.label")
-        sheet.put(row, 2, value, "scn.text")
+        sheet.put(row, 2, value, "scn.text").alignment = Alignment(horizontal="left", vertical="top", wrap_text=True)
     widths(sheet, [22, 100])
     _style.fit_rows(sheet.sheet, 6, row, [2])
     _style.page(sheet.sheet, landscape=False)
@@ -208,6 +202,7 @@ def formulas(layout: Layout, workbook: Workbook) -> Sheet:
     add_table(sheet, "T_formulas", names, row - 1)
     widths(sheet, [12, 28, 10, 13, 60, 80, 18, 50, 40])
     _style.fit_rows(sheet.sheet, FIRST, row - 1, [5, 6, 8, 9])
+    _style.to_top(sheet.sheet, FIRST, row - 1)
     _style.page(sheet.sheet, rows=f"{FIRST - 1}:{FIRST - 1}")
     return sheet
 
@@ -216,100 +211,3 @@ def _formula_row(sheet: Sheet, row: int, values: list[str]) -> int:
     for column, value in enumerate(values, 1):
         sheet.put(row, column, value, "scn.label" if column == 2 else "scn.text")
     return row + 1
-
-
-def checks(result: Result, layout: Layout, workbook: Workbook) -> Sheet:
-    """Live checks with one master check, ``all_checks``."""
-    sheet = Sheet(workbook.create_sheet("Checks"))
-    names = ["check", "found", "status", "what to do"]
-    heads(sheet, "Checks", "Each check counts what is wrong; all of them together are the status on README.", names)
-    row = FIRST
-    for name, formula, advice in _checks(result, layout):
-        sheet.put(row, 1, name, "scn.text")
-        sheet.formula(row, 2, formula, 0, "scn.calc", "#,##0")
-        sheet.formula(row, 3, f'IF(ISERROR(B{row}),"{CHECK}",IF(B{row}=0,"{OK}","{CHECK}"))', OK, "scn.check")
-        sheet.put(row, 4, advice, "scn.text")
-        row += 1
-    last = row - 1
-    sheet.put(3, 1, "All checks", "scn.label")
-    sheet.formula(3, 3, f'IF(COUNTIF(C{FIRST}:C{last},"{OK}")=ROWS(C{FIRST}:C{last}),"{OK}","{CHECK}")', OK, "scn.check")
-    workbook.defined_names["all_checks"] = DefinedName("all_checks", attr_text="Checks!$C$3")
-    good, bad = _style._solid("C6EFCE"), _style._solid(_style.RED_FILL)
-    for area in ("C3", f"C{FIRST}:C{last}"):
-        first = area.split(":")[0]
-        sheet.sheet.conditional_formatting.add(area, FormulaRule(formula=[f'{first}="{OK}"'], fill=good))
-        sheet.sheet.conditional_formatting.add(area, FormulaRule(formula=[f'{first}="{CHECK}"'], fill=bad))
-    add_table(sheet, "T_checks", names, last)
-    row += 1
-    sheet.put(row, 1, "For information: then and now", "scn.heading")
-    row = _then_and_now(result, layout, sheet, row + 1)
-    widths(sheet, [64, 16, 16, 70])
-    _style.page(sheet.sheet)
-    return sheet
-
-
-def _checks(result: Result, layout: Layout) -> list[tuple[str, str, str]]:
-    columns = list(layout.columns.values())
-    blocks = [f"Scenarios!${first}${FIRST}:${last}${layout.last}" for first, last in layout.computed_runs]
-    errors = "+".join(f"SUMPRODUCT(--ISERROR({block}))" for block in blocks)
-    typed = "+".join(f"SUMPRODUCT(--NOT(_xlfn.ISFORMULA({block})))" for block in blocks)
-    found = [
-        ("Scenarios: cells with an error", errors, "Look for a model, GPU, method or format that is not on its sheet, or text in a number."),
-        ("Scenarios: values typed over a formula", typed, "Painted red. Copy the formula from a neighbouring row to undo."),
-        ("Scenarios: rows without an id", f"COUNTBLANK({layout.span('id')})", "Give every row an id."),
-    ]  # fmt: skip
-    for title, beside in layout.helpers.items():
-        first, *_, last = beside.values()
-        area = f"'{title}'!${first.letter}${FIRST}:${last.letter}${layout.last}"
-        found.append((f"{title}: cells with an error", f"SUMPRODUCT(--ISERROR({area}))", "They follow from Scenarios: look there first."))
-        found.append((f"{title}: values typed over a formula", f"SUMPRODUCT(--NOT(_xlfn.ISFORMULA({area})))", "Copy the formula from a neighbouring row."))
-    names = [str(name).lower() for name in result.full["id"].head(QUADRATIC + 1)]
-    # COUNTIF sees neither capital letters nor long texts.
-    if len(names) <= QUADRATIC and len(set(names)) == len(names) and all(len(name) < LONGEST for name in names):
-        ids = layout.span("id")
-        exactly = ids
-        for sign in "~*?":  # which COUNTIF takes for patterns, as it takes a < in front for a comparison
-            exactly = f'SUBSTITUTE({exactly},"{sign}","~{sign}")'
-        found.append(("Scenarios: ids that stand twice", f'SUMPRODUCT(({ids}<>"")*(COUNTIF({ids},"="&{exactly})>1))', "An id names one row."))
-    for column in columns:
-        item = column.item
-        if column.formula or item is None or column.name == "id":
-            continue
-        span = layout.span(column.name)
-        if not item.facts.blank:
-            found.append((f"{column.name}: blank", f"COUNTBLANK({span})", "This input has no default."))
-        if item.facts.type == "number" and item.parameter is not None:
-            low = (">" if not item.facts.open_low else ">=", item.facts.low)
-            text = f"(COUNTA({span})-COUNT({span}))+COUNTIF({span},\"{'<=' if low[0] == '>=' else '<'}{low[1]:.15g}\")+COUNTIF({span},\">{item.facts.high:.15g}\")"
-            found.append((f"{column.name}: out of range or not a number", text, f"From {low[1]:g} to {item.facts.high:g}."))
-    for name, column in layout.columns.items():
-        key = name.removesuffix("_row")
-        if column.item is None and name != "summary_key" and layout.book.fields[key].facts.blank:
-            text = f'SUMPRODUCT(({layout.span(key)}<>"")*({layout.span(name)}=""))'
-            found.append((f"{key}: names that are not known", text, "Choose a name from the list."))
-    if not result.full.height:  # the one empty row of the sheet is not at fault, until somebody fills it
-        found = [(name, f"IF(COUNTA({layout.span('id')})=0,0,{text})", advice) for name, text, advice in found]
-    for name, table in layout.book.tables.items():
-        if not table.columns:
-            continue
-        letters = [layout.entity_letter(table, table.columns[i].name) for i in (0, -1)]
-        area = f"{TITLES[name]}!${letters[0]}${FIRST}:${letters[1]}${FIRST + len(table.rows) - 1}"
-        found.append((f"{TITLES[name]}: cells with an error", f"SUMPRODUCT(--ISERROR({area}))", "A field is missing or not a number."))
-        found.append((f"{TITLES[name]}: values typed over a formula", f"SUMPRODUCT(--NOT(_xlfn.ISFORMULA({area})))", "Painted red."))
-    return found
-
-
-def _then_and_now(result: Result, layout: Layout, sheet: Sheet, row: int) -> int:
-    for column, head in enumerate(("what", "when written", "now", ""), 1):
-        sheet.put(row, column, head, "scn.head")
-    frame = result.full
-    sums: list[tuple[str, str, Any]] = [("rows", f"COUNTA({layout.span('id')})", frame.height)]
-    for name in ("memory_gb", "round_ms", "tokens_per_s", "usd_per_million_tokens"):
-        total = frame[name].sum() if frame.height else 0
-        sums.append((f"sum of {name}", f"SUM({layout.span(name)})", float(total or 0)))
-    for name, formula, value in sums:
-        row += 1
-        sheet.put(row, 1, name, "scn.text")
-        sheet.put(row, 2, value, "scn.calc", "#,##0.0000" if name != "rows" else "#,##0")
-        sheet.formula(row, 3, formula, value, "scn.calc", "#,##0.0000" if name != "rows" else "#,##0")
-    return row

@@ -117,7 +117,7 @@ def _validations(sheet: Sheet, layout: Layout) -> None:
             continue
         parameter = column.item.parameter
         kind = parameter.kind if parameter else "text"
-        validation = validation_for(layout.book, kind, column.name.removesuffix("_given"), parameter)
+        validation = validation_for(layout.book, kind, column.name.removesuffix("_given"), parameter, f"{column.letter}{FIRST}")
         if validation is not None:
             validation.allow_blank = column.item.facts.blank
             sheet.sheet.add_data_validation(validation)

@@ -7,6 +7,7 @@ both tell, so that it also reads in grey.
 from __future__ import annotations
 
 import math
+from copy import copy
 
 from openpyxl.styles import Alignment, Border, Font, NamedStyle, PatternFill, Protection, Side
 from openpyxl.utils import get_column_letter
@@ -122,6 +123,16 @@ def fit_rows(sheet: Worksheet, first: int, last: int, wrapped: list[int]) -> Non
     for row in range(first, last + 1):
         count = max((lines(str(sheet.cell(row, c).value or ""), sheet.column_dimensions[get_column_letter(c)].width) for c in wrapped), default=1)
         sheet.row_dimensions[row].height = 13.5 * min(count, 12) + 1.5
+
+
+def to_top(sheet: Worksheet, first: int, last: int) -> None:
+    """Let all cells of these rows begin at the top, where the first line of a wrapped text stands."""
+    for cells in sheet.iter_rows(min_row=first, max_row=last):
+        for cell in cells:
+            if cell.has_style:
+                alignment = copy(cell.alignment)
+                alignment.vertical = "top"
+                cell.alignment = alignment
 
 
 PAGE = {True: 240, False: 140}

@@ -23,6 +23,7 @@ def write_xlsx(result: Result, stream: BinaryIO) -> None:
         _assumptions,
         _cells,
         _charts,
+        _checks,
         _extras,
         _front,
         _helpers,
@@ -47,7 +48,7 @@ def write_xlsx(result: Result, stream: BinaryIO) -> None:
     sheets += [scenarios, *_assumptions.all_assumptions(result, layout, workbook)]
     beside = _helpers.helpers(result, layout, workbook)
     sheets += [sheet for sheet, _, _ in beside]
-    sheets += [_front.formulas(layout, workbook), _front.checks(result, layout, workbook)]
+    sheets += [_front.formulas(layout, workbook), _checks.checks(result, layout, workbook)]
     for title in ("Chart data", "Lists"):
         workbook.move_sheet(title, len(workbook.sheetnames))
     source = _front.source(result, workbook)

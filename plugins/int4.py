@@ -18,7 +18,7 @@ def scenario_methods():
             "scale_bits": Parameter(16, 0, 32, "bit", "Bits of one scale.", GPTQ, "integer"),
             "zero_bits": Parameter(16, 0, 32, "bit", "Bits of one zero point; 0 when symmetric.", GPTQ, "integer"),
             "keep_head": Parameter(0, doc="1 keeps embedding and LM head as stored, as AWQ and GPTQ checkpoints do.",
-                                   kind="flag"),
+                                   source=GPTQ, kind="flag"),
         },
         columns={
             "weight_bits": Column("bits + (scale_bits + zero_bits) / group_size", "bit", "4.25 with the defaults."),

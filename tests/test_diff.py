@@ -375,3 +375,20 @@ def test_help_imports_nothing_heavy() -> None:
     assert "export-table" in done.stdout
     assert "diff" in done.stdout
     assert done.stdout.rstrip().endswith("[]")
+
+
+def test_only_what_can_turn_a_value_is_blamed() -> None:
+    """A price alone blanks nothing: the change that does is named, also row by row; what takes two changes is said to."""
+    old = base(defaults={**BASE["defaults"], "context": 2048}, rows=[{"model": "llama-3.1-8b", "batch": 200, "method": "vanilla"}], grid=None)
+    new = {**old, "defaults": {**old["defaults"], "context": 8192}, "prices": {"h100-sxm": 9}}
+    found = compared(old, new, by_row=True)
+    assert diff_report.causes(movement(found, "usd_per_million_tokens"), turned=True) == "default context (1 row)"
+    rows = {row[1]: row for row in diff_report.by_row(found)}
+    assert rows["usd_per_million_tokens"][-1] == "default context"
+    assert rows["status"][-1] == "default context"
+    assert rows["kv_gb"][-1] == "default context +300.0%"
+    less = {**old, "gpus": {"h100-sxm": {"memory_gb": 60}}, "defaults": {**old["defaults"], "weights": "fp8", "context": 1900}}
+    start = {**old, "gpus": {"h100-sxm": {"memory_gb": 60}}}
+    found = compared(start, less, by_row=True)
+    assert diff_report.causes(movement(found, "fits"), turned=True) == "only together (1 row)"
+    assert {row[1]: row for row in diff_report.by_row(found)}["tpot_ms"][-1] == "only together"
