@@ -155,6 +155,8 @@ def run(
     if not quiet:
         from scenario import terminal
 
+        for note in computed.lost:
+            click.echo(f"{book.table.file}: {note}", err=True)
         terminal.print_result(computed)
         if written is not None:
             if output and written.resolve() != Path(output).resolve():

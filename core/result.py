@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -32,6 +32,8 @@ class Result:
     host: Host
     sensitivity: Sensitivity | None = None
     """What ``scenario sensitivity`` found; its rows are the variants then."""
+    lost: list[str] = field(default_factory=list)
+    """What the last file that was written could not hold of what an analyst had added to the workbook."""
 
     @property
     def frame(self) -> pl.DataFrame:
