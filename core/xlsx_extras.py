@@ -11,6 +11,7 @@ from collections.abc import Callable, Collection
 from dataclasses import dataclass, field
 
 from scenario.xlsx_cells import Cell, letter, rows
+from scenario.xlsx_looks import look_of, not_carried
 from scenario.xlsx_zip import SheetPart, Workbook
 
 OPEN, CLOSE, BETWEEN = "\x01", "\x02", "\x03"
@@ -65,11 +66,15 @@ class Added:
 
 @dataclass
 class AddedSheet:
-    """A sheet of the analyst's own: cells by (row, column), widths by column."""
+    """A sheet of the analyst's own: cells by (row, column), widths by column, merged areas, the first cell that scrolls."""
 
     title: str
     cells: dict[tuple[int, int], Added] = field(default_factory=dict)
     widths: dict[int, float] = field(default_factory=dict)
+    merged: list[str] = field(default_factory=list)
+    frozen: str = ""
+    right_to_left: bool = False
+    hidden: bool = False
 
 
 @dataclass
@@ -240,10 +245,13 @@ def read_sheet(
                 lost[cell.kind != "none"].append(place)
             found.cells[row.number, column] = added(book, cell, formula, text)
     notes += [told_lost(part.title, places, valued) for valued, places in lost.items() if places]
-    for first, last, width in _widths(book, part):
+    look = look_of(book, part)
+    for first, last, width in look.widths:
         for column in range(first, min(last, first + 200) + 1):
             found.widths[column] = width
-    notes.append(f"the sheet '{part.title}' is carried over: values, formulas, number formats, widths; not its colours, charts or pictures")
+    found.merged, found.frozen, found.right_to_left, found.hidden = look.merged, look.frozen, look.right_to_left, part.hidden
+    notes.append(f"the sheet '{part.title}' is carried over: values, formulas, number formats, widths, merged cells; "
+                 f"not its {not_carried(book, part, look)}")  # fmt: skip
     return found
 
 
@@ -263,18 +271,6 @@ def formula_of(cell: Cell, place: str, masters: dict[int, tuple[str, str]]) -> s
         return str(Translator("=" + text, origin=origin).translate_formula(place)).removeprefix("=")
     except Exception:  # a formula that the library cannot take apart
         return None
-
-
-def _widths(book: Workbook, part: SheetPart) -> list[tuple[int, int, float]]:
-    first = next(iter(book.chunks(part.part)), b"")
-    found = []
-    for match in re.finditer(rb"<col\b([^>]*)/?>", first[: first.find(b"<sheetData")]):
-        parts = dict(re.findall(rb'(\w+)="([^"]*)"', match.group(1)))
-        try:
-            found.append((int(parts[b"min"]), int(parts[b"max"]), float(parts[b"width"])))
-        except (KeyError, ValueError):
-            continue
-    return found
 
 
 def letters_of(columns: dict[str, int]) -> dict[str, str]:

@@ -21,7 +21,8 @@ from scenario.xlsx_cells import Row, letter, rows
 from scenario.xlsx_extras import MAX_CELLS, NO_VALUES, Extras, OldSheet, added, formula_of, letters_of, marked, read_sheet
 from scenario.xlsx_found import Header, Reading, plain, show
 from scenario.xlsx_input import WorkbookReader
-from scenario.xlsx_left import BEGIN, Witness, chosen, left_behind
+from scenario.xlsx_left import BEGIN, Used, Witness, chosen, left_behind
+from scenario.xlsx_looks import looks_left, names_left
 from scenario.xlsx_rows import RowReader
 from scenario.xlsx_zip import Workbook
 from scenario.yamltree import Node, Source
@@ -64,7 +65,10 @@ class _Reader(Assumed):
         self.summary_choices(root, rows_read, base)
         table = WorkbookReader(self.source, root, self.host, self.max_rows, rows_read).table()
         table.extras = self.extras()
-        self.found.notes += [*table.extras.notes, *left_behind(self.workbook, self.witnesses, self.told)]
+        self.used[header.sheet.title] = Used(header.row)
+        names = {*base.scalars, "all_checks", *self.places["assumptions"].rows.values()} if "assumptions" in self.places else {*base.scalars, "all_checks"}
+        self.found.notes += [*table.extras.notes, *left_behind(self.workbook, self.witnesses, self.told, self.used),
+                             *looks_left(self.workbook, self.witnesses), *names_left(self.workbook, names)]  # fmt: skip
         self.found.notes = list(dict.fromkeys(self.found.notes))
         return table, self.found
 

@@ -241,6 +241,11 @@ def sheets(result: Result, layout: Layout, workbook: Workbook) -> list[Sheet]:
         result.lost += [told_lost(extra.title, places, valued) for valued, places in lost.items() if places]
         for column, width in extra.widths.items():
             sheet.sheet.column_dimensions[get_column_letter(column)].width = width
+        for area in extra.merged:
+            sheet.sheet.merged_cells.add(area)
+        sheet.sheet.freeze_panes = extra.frozen or None
+        sheet.sheet.sheet_view.rightToLeft = extra.right_to_left or None
+        sheet.sheet.sheet_state = "hidden" if extra.hidden else "visible"
         found.append(sheet)
     return found
 
