@@ -124,6 +124,7 @@ class Assumed(Sheets):
                 self.found.places[SHEETS[table.name], name, key] = place
                 path = ("prices", name) if key == "usd_per_hour" else (table.name, name, key)
                 if key == "usd_per_hour" and value is None:
+                    self.found.notes.append(f"{place}: {key} of {name} is blank; the known one comes back")
                     continue
                 self.set(root, path, self.price(root, name, value, place) if path[0] == "prices" else Node(value, 0, 0, path=place))
             if table.name != "hardware":
@@ -188,6 +189,9 @@ class Assumed(Sheets):
                     place = row.cells.get(header.columns.get(item.name, 0))
                     if old is not None and place is not None and place.kind == "number":
                         self.use(header, row, ("name", item.name))
+                    if old is not None and place is None and item.name in header.columns and old[item.name] is not None:
+                        self.found.notes.append(f"{header.place(item.name, row.number)}: {item.name} of {old['name']} is blank; "
+                                                f"{show(old[item.name])} comes back")  # fmt: skip
                     if old is None or place is None or place.kind != "number" or place.value == old[item.name]:
                         continue
                     if name != "formats":

@@ -135,6 +135,9 @@ def left_behind(
         if cells:
             yield f"{part.title}: not carried over, as this sheet is made anew: {listed(cells)}"
         comments = [place for place in comments_of(book, part) if place not in mark.comments]
+        if mark.columns and used and part.title in used:
+            heads = {f"{letter(column)}{row}" for row, column in used[part.title].cells}
+            comments = [place for place in comments if place not in heads]
         if comments:
             yield f"{part.title}: the comments at {listed(comments)} are not carried over"
         more = _drawings(book, part) - mark.drawings

@@ -80,14 +80,14 @@ def not_carried(book: Workbook, part: SheetPart, look: Look) -> str:
     """What of the looks of an analyst's sheet is left behind, in words."""
     more = [word for word, there in (("conditional formats", look.rules), ("validations", look.validations),
                                      ("comments", comments_of(book, part))) if there]  # fmt: skip
-    return ", ".join(["colours", *more, "charts"]) + " or pictures"
+    return ", ".join(["fonts", "colours", *more, "charts"]) + " or pictures"
 
 
 def looks_left(book: Workbook, marks: Iterable[Witness]) -> Iterator[str]:
     """What somebody changed of the looks of the workbook's own sheets, as messages."""
     known = list(marks)
     palette = {color for mark in known for color in mark.fills}
-    strange = _strange(book, palette) if palette else []
+    strange = _strange(book, palette | {"FFFFFF"}) if palette else []  # some programs write white where nothing was
     hidden = []
     for mark in known:
         part = book.sheet(mark.sheet)

@@ -65,7 +65,9 @@ class _Reader(Assumed):
         self.summary_choices(root, rows_read, base)
         table = WorkbookReader(self.source, root, self.host, self.max_rows, rows_read).table()
         table.extras = self.extras()
-        self.used[header.sheet.title] = Used(header.row)
+        written = {name for witness in self.witnesses for name in witness.columns}
+        heads = {(header.row, column) for name, column in header.columns.items() if name in written}
+        self.used[header.sheet.title] = Used(header.row, heads)  # the header's comments are the workbook's own, wherever it has moved
         names = {*base.scalars, "all_checks", *self.places["assumptions"].rows.values()} if "assumptions" in self.places else {*base.scalars, "all_checks"}
         self.found.notes += [*table.extras.notes, *left_behind(self.workbook, self.witnesses, self.told, self.used),
                              *looks_left(self.workbook, self.witnesses), *names_left(self.workbook, names)]  # fmt: skip

@@ -131,7 +131,8 @@ def test_a_formula_on_summary_that_was_typed_over_is_named(written: Path, tmp_pa
 
 def test_a_row_put_in_above_adds_nothing(written: Path, tmp_path: Path) -> None:
     """What has only moved is not taken for new."""
-    assert told(changed(written, tmp_path, lambda book: book["README"].insert_rows(1))) == []
+    for sheet in ("README", "Scenarios", "GPUs"):
+        assert told(changed(written, tmp_path, lambda book, sheet=sheet: book[sheet].insert_rows(1))) == []
 
 
 def test_what_is_typed_beside_prices_and_models_comes_along(written: Path, tmp_path: Path) -> None:
@@ -156,6 +157,17 @@ def test_what_is_typed_beside_prices_and_models_comes_along(written: Path, tmp_p
     assert told(again) == []
     sheet = openpyxl.load_workbook(tmp_path / "new.xlsx")["GPUs"]
     assert [sheet[f"{gpus[name]}{gpu}"].value for name in ("usd_per_hour", "price_source")] == [1.5, "our contract"]
+
+
+def test_numbers_that_come_back_are_told(written: Path, tmp_path: Path) -> None:
+    """A price or the bits of a format that are cleared are in the new file again."""
+    price = f"{header(written, 'GPUs')['usd_per_hour']}{row_of(written, 'GPUs', 'name', 'h100-sxm')}"
+    bits = f"{header(written, 'Formats')['bits']}7"
+    name, value = (openpyxl.load_workbook(written)["Formats"][cell].value for cell in ("A7", bits))
+    assert told(edit(written, tmp_path / "cleared.xlsx", {("GPUs", price): None, ("Formats", bits): None})) == [
+        f"GPUs!{price}: usd_per_hour of h100-sxm is blank; the known one comes back",
+        f"Formats!{bits}: bits of {name} is blank; {value:g} comes back",
+    ]
 
 
 def test_rows_that_come_back_are_told(written: Path, tmp_path: Path) -> None:
@@ -218,7 +230,7 @@ def test_the_looks_of_an_own_sheet(by: str, written: Path, tmp_path: Path) -> No
     path = changed(written, tmp_path, act)
     assert told(path if by == "openpyxl" else recalculate(path, tmp_path)) == [
         "the sheet 'Mine' is carried over: values, formulas, number formats, widths, merged cells; "
-        "not its colours, conditional formats, validations, comments, charts or pictures"
+        "not its fonts, colours, conditional formats, validations, comments, charts or pictures"
     ]
     new = next(iter(path.parent.rglob("new.xlsx")))
     sheet = openpyxl.load_workbook(new)["Mine"]
