@@ -26,7 +26,7 @@ if TYPE_CHECKING:
     from scenario.to_excel import compile_excel
     from scenario.to_polars import compile_polars
     from scenario.to_text import compile_text
-    from scenario.xlsx_extras import Added, unmark
+    from scenario.xlsx_extras import Added, told_lost, unmark
     from scenario.xlsx_left import Witness
 
 __version__ = "0.1.0"
@@ -34,13 +34,14 @@ __version__ = "0.1.0"
 _LAZY = {
     "run": "api", "check": "api", "hookimpl": "hooks", "Result": "result", "Book": "book", "Field": "book",
     "EntityTable": "book", "Scalar": "book", "UNLIMITED": "expr", "compile_excel": "to_excel", "compile_polars": "to_polars", "names": "expr",
-    "compile_text": "to_text", "unmark": "xlsx_extras", "Added": "xlsx_extras", "Witness": "xlsx_left",
+    "compile_text": "to_text", "unmark": "xlsx_extras", "told_lost": "xlsx_extras", "Added": "xlsx_extras", "Witness": "xlsx_left",
 }  # fmt: skip
 
 __all__ = [
     "UNLIMITED", "Added", "Book", "Column", "EntityTable", "Exporter", "Field", "FormulaError", "Function", "Method", "NamedColumn",
     "OutputError", "Parameter", "PluginError", "Preset", "Problem", "Result", "Scalar", "ScenarioError", "TableError",
-    "TimeModel", "Witness", "check", "compile_excel", "compile_polars", "compile_text", "hookimpl", "names", "run", "unmark",
+    "TimeModel", "Witness", "check", "compile_excel", "compile_polars", "compile_text", "hookimpl", "names", "run", "told_lost",
+    "unmark",
 ]  # fmt: skip
 
 

@@ -160,11 +160,13 @@ def run(
             files.check_size(exporter, computed.full.height)
             files.fill(exporter, computed, sys.stdout.buffer)
             sys.stdout.buffer.flush()
+            _tell_lost(book.table, computed, quiet)
             return
         written = files.write(Path(output), exporter, computed) if output and exporter else None
     if not quiet:
         from scenario import terminal
 
+        _tell_lost(book.table, computed, quiet)
         terminal.print_result(computed)
         if written is not None:
             if output and written.resolve() != Path(output).resolve():
@@ -294,6 +296,12 @@ def _tell_failures(loaded: Any, quiet: bool) -> None:
     if not quiet:
         for plugin in loaded.failures:
             click.echo(f"plugin '{plugin.name}' ({plugin.origin}) is left out: {plugin.error}", err=True)
+
+
+def _tell_lost(table: Any, computed: Any, quiet: bool) -> None:
+    """What the new file could not hold of what an analyst had added to the old one."""
+    for note in () if quiet else computed.lost:
+        click.echo(f"{table.file}: {note}", err=True)
 
 
 def _tell_notes(table: Any, quiet: bool) -> None:

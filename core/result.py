@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -38,6 +38,8 @@ class Result:
     host: Host
     sensitivity: Sensitivity | None = None
     """What ``scenario sensitivity`` found; its rows are the variants then."""
+    lost: list[str] = field(default_factory=list)
+    """What the last file that was written could not hold of what an analyst had added to the workbook."""
 
     @property
     def frame(self) -> pl.DataFrame:

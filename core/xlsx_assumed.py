@@ -39,6 +39,7 @@ class Assumed(Sheets):
             found = row.cells.get(header.columns["name"])
             if found is not None and isinstance(found.value, str) and found.value:
                 place_of.rows[row.number] = found.value
+                self.use(header, row, ("name", "value"))
                 seen[found.value] = header.place("value", row.number), row.cells.get(header.columns["value"])
         gone: list[str] = []
         unused = self.unused_time_models(base)
@@ -99,6 +100,7 @@ class Assumed(Sheets):
         notes = ("name", "title", "doc", "price_source", "source")
         self.not_carried(header, {*notes, *fields, *(item.name for item in (*table.inputs, *table.columns))})
         place_of = self.remember(SHEETS[table.name], header)
+        seen: set[str] = set()
         for row in self.body(header, "name"):
             name_cell = row.cells.get(header.columns["name"])
             if name_cell is None or name_cell.kind not in ("text", "number"):
@@ -106,6 +108,8 @@ class Assumed(Sheets):
             name = name_cell.value.strip() if isinstance(name_cell.value, str) else plain(name_cell.value)
             place_of.rows[row.number] = name
             old = known.get(name)
+            seen.add(name)
+            self.use(header, row, ("name", *fields, *computed) if old or table.name != "hardware" else header.columns)
             if old is None and table.name == "hardware":
                 self.found.notes.append(f"{header.place('name', row.number)}: a new set of constants needs its GPUs: give it under hardware:")
                 continue
@@ -121,7 +125,10 @@ class Assumed(Sheets):
                     continue
                 self.found.places[SHEETS[table.name], name, key] = place
                 path = ("prices", name) if key == "usd_per_hour" else (table.name, name, key)
-                self.set(root, path, Node(value, 0, 0, path=place))
+                node = Node(value, 0, 0, path=place)
+                self.set(root, path, self.price(root, name, value, place) if path[0] == "prices" and value is not None else node)
+            if table.name != "hardware":
+                self.sources(root, header, table, name, row)
             bare = [column for column in computed if (cell := row.cells.get(header.columns[column])) is None or cell.formula is None]
             if old is None and bare:
                 place = header.place(bare[0], row.number)
@@ -130,6 +137,34 @@ class Assumed(Sheets):
                 cell = row.cells.get(header.columns[column])
                 if cell is not None and cell.formula is None and old is not None:
                     self.found.typed.append(Typed(header.sheet.title, f"{letter(header.columns[column])}{row.number}", name, column, cell.value, None))
+        self.come_back(header, seen, known)
+
+    def price(self, root: Node, name: str, value: float, place: str, source: Node | None = None) -> Node:
+        """A price with the source that was typed beside it, or that the table gives its prices already."""
+        prices = root.value.get("prices")
+        old = prices.value.get(name) if prices is not None and isinstance(prices.value, dict) else None
+        said = source or (old.value.get("source") if old is not None and isinstance(old.value, dict) else None)
+        cell = Node(value, 0, 0, path=place)
+        if said is None:
+            return cell
+        return Node({"usd_per_hour": cell, "source": said}, 0, 0, keys={"usd_per_hour": cell, "source": said}, path=place)
+
+    def sources(self, root: Node, header: Header, table: EntityTable, name: str, row: Row) -> None:
+        """What was typed beside the numbers of a model or GPU: its title, its source, its price's source."""
+        for key in ("title", "source", "price_source"):
+            cell = row.cells.get(header.columns.get(key, 0))
+            text = self.edited(SHEETS[table.name], cell)
+            if cell is None or text is None:
+                continue
+            node = Node(text, 0, 0, path=header.place(key, row.number))
+            price = row.cells.get(header.columns.get("usd_per_hour", 0))
+            if key != "price_source":
+                self.set(root, (table.name, name, key), node)
+            elif price is not None and price.kind == "number":
+                self.set(root, ("prices", name), self.price(root, name, float(price.value), header.place("usd_per_hour", row.number), node))
+            else:
+                continue
+            self.use(header, row, (key,))
 
     def new_entry(self, root: Node, header: Header, table: EntityTable, name: str, row: Row) -> None:
         self.set(root, (table.name, name, "source"), Node("added in the workbook", 0, 0, path=header.place("name", row.number)))
@@ -137,6 +172,7 @@ class Assumed(Sheets):
             cell = row.cells.get(header.columns.get(key, 0))
             if cell is not None and isinstance(cell.value, str) and cell.value:
                 self.set(root, (table.name, name, key), Node(cell.value, 0, 0, path=header.place(key, row.number)))
+                self.use(header, row, (key,))
 
     def fixed(self, base: Book) -> None:
         """The sheets that only show what the engine knows: a change there is refused, or at least said.
@@ -159,6 +195,8 @@ class Assumed(Sheets):
                 old = known.get(str(cell.value)) if cell else None
                 for item in table.inputs:
                     place = row.cells.get(header.columns.get(item.name, 0))
+                    if old is not None and place is not None and place.kind == "number":
+                        self.use(header, row, ("name", item.name))
                     if old is None or item.name not in header.columns or self.as_written(place, old[item.name]):
                         continue
                     if name != "formats":
@@ -183,12 +221,14 @@ class Assumed(Sheets):
         header = self.header("Profiles", "T_profiles", ("profile", "p1"))
         if header is None:
             return
+        seen: set[str] = set()
         for row in self.body(header, "profile"):
             cell = row.cells.get(header.columns["profile"])
             if cell is None or not str(cell.value).strip():
                 continue
             name = cell.value.strip() if isinstance(cell.value, str) else plain(cell.value)
             old = base.vectors.profiles.get(name)
+            seen.add(name)
             given = old.given if old else "marginal"
             mark, parameter = {"marginal": ("p", RATE), "conditional": ("a", RATE), "lengths": ("E", ANY)}[given]
             rates: list[float] = []
@@ -199,11 +239,18 @@ class Assumed(Sheets):
                 value = self.cell_value(header.place(f"{mark}{k}", row.number), rate, parameter)
                 if isinstance(value, float):
                     rates.append(value)
-            if rates and (old is None or list(old.values or old.rates) != rates):
+            said = {key: row.cells.get(header.columns.get(key, 0)) for key in ("doc", "source")}
+            if rates:
+                self.use(header, row, (name for name in header.columns if name != "given"))
+            if rates and (old is None or list(old.values or old.rates) != rates or self.said_anew("Profiles", said)):
                 place = header.place(f"{mark}1", row.number)
-                said = {key: row.cells.get(header.columns.get(key, 0)) for key in ("doc", "source")}
                 key = "rates" if given == "marginal" else given
                 self.series(root, "profiles", name, key, Node([Node(rate, 0, 0, path=place) for rate in rates], 0, 0, path=place), said)
+        self.come_back(header, seen, base.vectors.profiles)
+
+    def said_anew(self, sheet: str, said: dict[str, Cell | None]) -> bool:
+        """Whether somebody typed a note or a source beside numbers."""
+        return any(self.edited(sheet, cell) is not None for cell in said.values())
 
     def series(self, root: Node, section: str, name: str, key: str, values: Node, said: dict[str, Cell | None]) -> None:
         """Put a profile or a curve into the tree, with what the sheet says beside its numbers."""
@@ -211,7 +258,7 @@ class Assumed(Sheets):
         known = old.value.get(name) if old is not None and isinstance(old.value, dict) else None
         plain = known is not None and not isinstance(known.value, dict)  # the table had no notes beside it
         parts = {note: Node(cell.value, 0, 0, path=values.path) for note, cell in said.items()
-                 if cell is not None and isinstance(cell.value, str) and cell.value and not plain}  # fmt: skip
+                 if cell is not None and isinstance(cell.value, str) and cell.value and (not plain or self.edited(section.capitalize(), cell))}  # fmt: skip
         if parts or key not in ("rates", "points"):
             parts = {key: values, **parts}
             values = Node(parts, 0, 0, keys=dict.fromkeys(parts, values), path=values.path)
@@ -223,6 +270,7 @@ class Assumed(Sheets):
         header = self.header("Curves", "T_curves", ("curve", "x", "y"))
         if header is None:
             return
+        measured = {curve.name for curve, _ in base.table.measured}
         points: dict[str, list[list[float]]] = {}
         places: dict[str, str] = {}
         said: dict[str, dict[str, Cell | None]] = {}
@@ -232,17 +280,19 @@ class Assumed(Sheets):
                 continue
             pair = [self.cell_value(header.place(axis, row.number), row.cells.get(header.columns[axis]), ANY) for axis in ("x", "y")]
             if all(isinstance(value, float) for value in pair):
+                self.use(header, row, ("curve", "x", "y", "slope", *(() if cell.value in points else ("doc", "source") * (cell.value not in measured))))
                 points.setdefault(cell.value, []).append(pair)
                 places.setdefault(cell.value, header.place("x", row.number))
                 said.setdefault(cell.value, {key: row.cells.get(header.columns.get(key, 0)) for key in ("doc", "source")})
         for name, pairs in points.items():
             old = base.vectors.curves.get(name)
-            if old is None or [list(point) for point in old.points] != pairs:
+            if old is None or [list(point) for point in old.points] != pairs or (name not in measured and self.said_anew("Curves", said[name])):
                 rows_ = [Node([Node(v, 0, 0, path=places[name]) for v in pair], 0, 0, path=places[name]) for pair in pairs]
-                if name in {curve.name for curve, _ in base.table.measured}:
+                if name in measured:
                     self.set(root, ("measured", name, "points"), Node(rows_, 0, 0, path=places[name]))
                 else:
                     self.series(root, "curves", name, "points", Node(rows_, 0, 0, path=places[name]), said[name])
+        self.come_back(header, points, base.vectors.curves)
 
     def formula_texts(self, root: Node, base: Book) -> None:
         """The table's own columns may be changed on the sheet Formulas; the engine's may not."""
@@ -257,6 +307,8 @@ class Assumed(Sheets):
             if not cells["sheet"] or cells["sheet"].value != "Scenarios" or name not in known or not text or text == known[name]:
                 continue
             place = header.place("formula", row.number)
+            if name in base.table.columns or (name in shared.COLUMNS and name not in shared.OPEN):
+                self.use(header, row, ("formula",))
             if name in base.table.columns:
                 section = root.value["columns"].value[name]
                 path = ("columns", name, "formula") if isinstance(section.value, dict) else ("columns", name)

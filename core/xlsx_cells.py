@@ -119,7 +119,7 @@ def rows(
             given = plain.group(1) if plain else attributes.get(b"r", b"")
             expected = int(given) if given.isdigit() and len(given) < 8 else expected + 1
             if expected > last_row:
-                passed += 1
+                passed, close = passed + 1, piece.rfind(b"</row>")
                 if passed > 1000:
                     return
                 continue

@@ -11,6 +11,7 @@ from collections.abc import Callable, Collection
 from dataclasses import dataclass, field
 
 from scenario.xlsx_cells import Cell, letter, rows
+from scenario.xlsx_looks import look_of, not_carried
 from scenario.xlsx_zip import SheetPart, Workbook
 
 OPEN, CLOSE, BETWEEN = "\x01", "\x02", "\x03"
@@ -27,33 +28,53 @@ _REFERENCE = re.compile(
       | (?P<structured>[A-Za-z_\u0080-\U0010ffff\\][\w.\\]*\[(?:[^\[\]]|\[[^\[\]]*\])*\])
       | (?P<sheet>(?:'(?:[^']|'')+'|[A-Za-z_\u0080-\U0010ffff][\w.\u0080-\U0010ffff]*)!)?
         (?:(?P<first>\$?[A-Za-z]{1,3}\$?[0-9]+)(?::(?P<second>\$?[A-Za-z]{1,3}\$?[0-9]+))?
-          |(?P<from>\$?[A-Za-z]{1,3}):(?P<to>\$?[A-Za-z]{1,3}))(?![\w(!.])
+          |(?P<from>\$?[A-Za-z]{1,3}):(?P<to>\$?[A-Za-z]{1,3})
+          |(?P<lines>\$?[0-9]{1,7}:\$?[0-9]{1,7}))(?![\w(!.])
       | (?P<word>(?:'(?:[^']|'')+'!)?[A-Za-z_\u0080-\U0010ffff\\][\w.!\\\u0080-\U0010ffff]*)(?P<call>\s*\()?
       | (?P<number>[0-9]+\.?[0-9]*(?:[eE][-+]?[0-9]+)?)
       | (?P<odd>[\[\]#]|![A-Za-z$])""",
     re.VERBOSE,
 )
 _PLACE = re.compile(r"(\$?)([A-Za-z]{1,3})(\$?)([0-9]+)")
-_TABLE = re.compile(r"T_(?:scenarios|assumptions|models|gpus|profiles|curves)\[([^\[\]#@']+)\]")
+_TABLE = re.compile(r"T_(scenarios|assumptions|models|gpus|profiles|curves)\[([^\[\]#@']+)\]")
+_ONE = f"{OPEN}([^{OPEN}{CLOSE}]+){CLOSE}"
+_AREA = re.compile(f"{_ONE}(?::{_ONE})?")
+_TEXT = re.compile(r'"(?:[^"]|"")*"')
+_LOOSE = re.compile(r"\b(?:OFFSET|INDIRECT)\s*\(", re.IGNORECASE)
+LOOSE = OPEN + CLOSE
+"""In front of a formula that goes by how many rows and columns there are between things, or by an address in a text."""
 
 
 @dataclass(frozen=True)
 class Added:
-    """One cell that was added: ``formula`` with marks in it, or None for a constant; ``format`` its number format."""
+    """One cell that was added: ``formula`` with marks in it, or None for a constant; ``format`` its number format.
+
+    ``text`` is its formula as it stood. Of kind ``none`` it is a formula whose value the file did not hold.
+    """
 
     kind: str
     value: str | float | bool
     formula: str | None = None
     format: str = ""
+    text: str = ""
+
+    @property
+    def kept(self) -> str | float | bool:
+        """What stands in the cell once its formula cannot: the value it had; its text when the file held no value."""
+        return f"={self.text}" if self.kind == "none" and self.text else self.value
 
 
 @dataclass
 class AddedSheet:
-    """A sheet of the analyst's own: cells by (row, column), widths by column."""
+    """A sheet of the analyst's own: cells by (row, column), widths by column, merged areas, the first cell that scrolls."""
 
     title: str
     cells: dict[tuple[int, int], Added] = field(default_factory=dict)
     widths: dict[int, float] = field(default_factory=dict)
+    merged: list[str] = field(default_factory=list)
+    frozen: str = ""
+    right_to_left: bool = False
+    hidden: bool = False
 
 
 @dataclass
@@ -63,6 +84,8 @@ class Extras:
     columns: dict[str, dict[int, Added]] = field(default_factory=dict)
     sheets: list[AddedSheet] = field(default_factory=list)
     notes: list[str] = field(default_factory=list)
+    places: list[OldSheet] = field(default_factory=list)
+    """Where things stood, of the sheets that formulas may refer to."""
 
 
 @dataclass
@@ -98,7 +121,7 @@ def marked(
             return match.group()
         if kind == "structured":
             column = _TABLE.fullmatch(match.group())
-            failed = failed or column is None or column.group(1) not in columns
+            failed = failed or column is None or column.group(2) not in columns
             return match.group()
         if kind == "odd":
             failed = True
@@ -108,7 +131,9 @@ def marked(
         if (not prefix and home is None) or title in own:
             return match.group()
         sheet = sheets.get(title) if prefix else home
-        if match.group("from"):
+        if match.group("lines"):  # whole rows
+            sheet, marks = None, []
+        elif match.group("from"):
             marks = [_mark(sheet, match.group(end), whole=True) for end in ("from", "to")]
         else:
             marks = [_mark(sheet, match.group(end)) for end in ("first", "second") if match.group(end)]
@@ -118,12 +143,17 @@ def marked(
         return ("" if home is sheet else f"{sheet.title}!") + ":".join(str(mark) for mark in marks)
 
     text = _REFERENCE.sub(replace, formula)
-    return None if failed else text
+    if failed:
+        return None
+    plain = _TEXT.sub('""', text)
+    loose = bool(_LOOSE.search(plain)) and (OPEN in plain or home is not None or "INDIRECT" in plain.upper())
+    loose = loose or bool(re.search(rf"{CLOSE}\s*:|:\s*(?:[\w.]+!)?{OPEN}", _AREA.sub(lambda area: "" if area.group(2) else area.group(), plain)))
+    return LOOSE + text if loose else text
 
 
 def _mark(sheet: OldSheet | None, place: str, whole: bool = False) -> str | None:
     if whole:
-        fixed, letters = "$" * place.startswith("$"), place.lstrip("$").upper()
+        fixed, letters = "c" * place.startswith("$"), place.lstrip("$").upper()
         name = sheet.columns.get(letters) if sheet else None
         return OPEN + BETWEEN.join((sheet.title, name, "", fixed)) + CLOSE if sheet and name else None
     match = _PLACE.fullmatch(place)
@@ -134,32 +164,65 @@ def _mark(sheet: OldSheet | None, place: str, whole: bool = False) -> str | None
     where = sheet.rows.get(int(row)) or (f"#{sheet.header - int(row)}" if int(row) <= sheet.header else None)
     if name is None or where is None:
         return None
-    return OPEN + BETWEEN.join((sheet.title, name, where, fixed_column + fixed_row)) + CLOSE
+    return OPEN + BETWEEN.join((sheet.title, name, where, "c" * bool(fixed_column) + "r" * bool(fixed_row))) + CLOSE
 
 
-def unmark(formula: str, address: Callable[[str, str, str], tuple[str, int] | None]) -> str | None:
-    """A formula with its marks turned into addresses by ``address(sheet, column, row)``; None when one is gone."""
+Place = tuple[str, int]
+"""A column's letters and a row's number."""
+Area = Callable[[str, tuple[str, str], tuple[str, str]], tuple[Place, Place] | None]
+"""Given a sheet and the (column, row) of a range's two ends: the ends in the new file; None when it no longer covers the same."""
+
+
+def unmark(
+    formula: str, address: Callable[[str, str, str], Place | None], area: Area | None = None, steady: Callable[[], bool] | None = None
+) -> str | None:
+    """A formula with its marks turned into addresses by ``address(sheet, column, row)``; None when one is gone.
+
+    ``area`` does so for the ends of a range. ``steady`` says whether everything stands where it stood, which formulas
+    have to know that go by positions.
+    """
     failed = False
+    if formula.startswith(LOOSE):
+        formula, failed = formula.removeprefix(LOOSE), steady is not None and not steady()
 
     def replace(match: re.Match[str]) -> str:
         nonlocal failed
-        sheet, name, row, fixed = match.group(1).split(BETWEEN)
-        found = address(sheet, name, row or "#0")  # a whole column has no row
-        if found is None:
+        ends = [mark.split(BETWEEN) for mark in match.groups() if mark is not None]
+        sheet = ends[0][0]
+        cells = [(name, row or "#0") for _, name, row, _ in ends]  # a whole column has no row
+        found = area(sheet, cells[0], cells[1]) if area and len(ends) == 2 else tuple(address(sheet, *cell) for cell in cells)
+        if found is None or None in found:
             failed = True
             return ""
-        if not row:
-            return fixed + found[0]
-        return f"${found[0]}${found[1]}" if len(fixed) == 2 else f"{fixed[:1]}{found[0]}{found[1]}" if fixed else f"{found[0]}{found[1]}"
+        return ":".join(_written(place, row, fixed) for place, (_, _, row, fixed) in zip(found, ends, strict=True) if place)
 
-    text = re.sub(f"{OPEN}([^{CLOSE}]*){CLOSE}", replace, formula)
+    text = _AREA.sub(replace, formula)
+    for table, column in _TABLE.findall(_TEXT.sub("", formula)):
+        title = {"gpus": "GPUs"}.get(table, table.capitalize())
+        failed = failed or (table not in ("profiles", "curves") and address(title, column, "#0") is None)
     return None if failed else text
 
 
-def added(book: Workbook, cell: Cell, formula: str | None) -> Added:
-    """A cell as it is carried over."""
+def _written(place: Place, row: str, fixed: str) -> str:
+    return "$" * ("c" in fixed) + place[0] + ("$" * ("r" in fixed) + str(place[1]) if row else "")
+
+
+def told_lost(where: str, cells: Collection[str], valued: bool) -> str:
+    """What is said of formulas that cannot be carried over; ``valued``: the file held their values."""
+    listed = ", ".join(list(cells)[:8]) + (", ..." if len(cells) > 8 else "")
+    kept = "their values are kept" if valued else NO_VALUES
+    return f"{where}!{listed}: formulas that refer to what cannot be told in a new file; {kept}"
+
+
+NO_VALUES = (
+    "the file holds no values of them, so that only their text is kept: open and save it in a spreadsheet program first, and their values are kept"
+)
+
+
+def added(book: Workbook, cell: Cell, formula: str | None, text: str | None = None) -> Added:
+    """A cell as it is carried over; ``text`` is its formula as it stands."""
     value = cell.value if cell.kind != "error" else str(cell.value)[:80]
-    return Added(cell.kind, value, formula, book.formats.get(cell.style, ""))
+    return Added(cell.kind, value, formula, book.formats.get(cell.style, ""), (text or cell.formula or "")[:MAX_FORMULA])
 
 
 def read_sheet(
@@ -169,7 +232,7 @@ def read_sheet(
     """An added sheet with its formulas marked, up to ``room`` cells of it."""
     found = AddedSheet(part.title)
     masters: dict[int, tuple[str, str]] = {}
-    lost: list[str] = []
+    lost: dict[bool, list[str]] = {True: [], False: []}
     for row in rows(book, part):
         if len(found.cells) + len(row.cells) > room:
             notes.append(f"{part.title}: only its first {row.number - 1:,} rows are carried over")
@@ -179,15 +242,16 @@ def read_sheet(
             text = formula_of(cell, place, masters)
             formula = marked(text, None, sheets, own, known) if text and not cell.array else None
             if cell.formula is not None and formula is None:
-                lost.append(place)
-            found.cells[row.number, column] = added(book, cell, formula)
-    if lost:
-        listed = ", ".join(lost[:8]) + (", ..." if len(lost) > 8 else "")
-        notes.append(f"{part.title}!{listed}: formulas that refer to what cannot be told in a new file; their values are kept")
-    for first, last, width in _widths(book, part):
+                lost[cell.kind != "none"].append(place)
+            found.cells[row.number, column] = added(book, cell, formula, text)
+    notes += [told_lost(part.title, places, valued) for valued, places in lost.items() if places]
+    look = look_of(book, part)
+    for first, last, width in look.widths:
         for column in range(first, min(last, first + 200) + 1):
             found.widths[column] = width
-    notes.append(f"the sheet '{part.title}' is carried over: values, formulas, number formats, widths; not its colours, charts or pictures")
+    found.merged, found.frozen, found.right_to_left, found.hidden = look.merged, look.frozen, look.right_to_left, part.hidden
+    notes.append(f"the sheet '{part.title}' is carried over: values, formulas, number formats, widths, merged cells; "
+                 f"not its {not_carried(book, part, look)}")  # fmt: skip
     return found
 
 
@@ -207,18 +271,6 @@ def formula_of(cell: Cell, place: str, masters: dict[int, tuple[str, str]]) -> s
         return str(Translator("=" + text, origin=origin).translate_formula(place)).removeprefix("=")
     except Exception:  # a formula that the library cannot take apart
         return None
-
-
-def _widths(book: Workbook, part: SheetPart) -> list[tuple[int, int, float]]:
-    first = next(iter(book.chunks(part.part)), b"")
-    found = []
-    for match in re.finditer(rb"<col\b([^>]*)/?>", first[: first.find(b"<sheetData")]):
-        parts = dict(re.findall(rb'(\w+)="([^"]*)"', match.group(1)))
-        try:
-            found.append((int(parts[b"min"]), int(parts[b"max"]), float(parts[b"width"])))
-        except (KeyError, ValueError):
-            continue
-    return found
 
 
 def letters_of(columns: dict[str, int]) -> dict[str, str]:

@@ -10,7 +10,7 @@ from __future__ import annotations
 import json
 import re
 import zlib
-from collections.abc import Collection, Iterable, Iterator
+from collections.abc import Collection, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -28,10 +28,10 @@ _PLACE = re.compile(r"([A-Z]{1,3})([0-9]{1,7})")
 class Witness:
     """What one sheet held when it was written.
 
-    ``texts``: a short hash of each text or number that is no formula (None: the sheet is read cell by cell, and
-    only what stands beside its ``width`` columns is looked at). ``formulas`` and ``comments`` are places,
-    ``choices`` the cells that choose what is shown, with the input that each stands for. From the row ``body`` on
-    (0: nowhere) the ``width`` columns hold formulas alone, one row of them per scenario.
+    ``texts``: a short hash of each text or number that is no formula; of each text on a sheet that is ``read``
+    cell by cell, where what its reader takes is not looked at. None: only what stands beside its ``width`` columns
+    is. ``formulas`` and ``comments`` are places, ``choices`` the cells that choose what is shown, with the input that
+    each stands for. From the row ``body`` on (0: nowhere) the ``width`` columns hold formulas alone, one row of them per scenario.
     """
 
     sheet: str
@@ -44,16 +44,23 @@ class Witness:
     body: int = 0
     columns: list[str] = field(default_factory=list)
     """The headers of Scenarios from the left, in whose letters the sheet Formulas speaks."""
+    read: bool = False
+    names: list[str] = field(default_factory=list)
+    """What its rows are called, where they are models, GPUs, profiles or curves."""
+    fills: list[str] = field(default_factory=list)
+    """The colours with which any cell of the workbook was filled."""
+    rules: int | None = None
+    """Its conditional formats."""
 
     def line(self) -> str:
         """The line that says it."""
         said: dict[str, Any] = {"sheet": self.sheet, "width": self.width, "comments": runs(self.comments), "drawings": self.drawings}
         if self.texts is not None:
             said |= {"texts": " ".join(sorted(set(self.texts))), "formulas": runs(self.formulas), "choices": self.choices}
-        if self.body:
-            said["body"] = self.body
-        if self.columns:
-            said["columns"] = self.columns
+        more = {"body": self.body, "columns": self.columns, "read": self.read, "names": self.names, "fills": self.fills}
+        said |= {key: value for key, value in more.items() if value}
+        if self.rules is not None:
+            said["rules"] = self.rules
         return BEGIN + json.dumps(said)
 
     @staticmethod
@@ -69,9 +76,10 @@ class Witness:
             said = json.loads(line.removeprefix(BEGIN))
             texts = set(str(said["texts"]).split()) if "texts" in said else None
             choices = {str(place): str(name) for place, name in dict(said.get("choices", {})).items()}
+            columns, names, fills = ([str(item) for item in list(said.get(key, []))] for key in ("columns", "names", "fills"))
             return Witness(str(said["sheet"]), int(said["width"]), texts, set(places(str(said.get("formulas", "")))),
-                           set(places(str(said["comments"]))), int(said["drawings"]), choices, int(said.get("body", 0)),
-                           [str(name) for name in list(said.get("columns", []))])  # fmt: skip
+                           set(places(str(said["comments"]))), int(said["drawings"]), choices, int(said.get("body", 0)), columns, bool(said.get("read")), names, fills,
+                           int(said["rules"]) if "rules" in said else None)  # fmt: skip
         except (ValueError, KeyError, TypeError, AttributeError, RecursionError):
             return None
 
@@ -104,18 +112,35 @@ def places(text: str) -> Iterator[str]:
             yield f"{match[1]}{row}"
 
 
-def left_behind(book: Workbook, marks: Iterable[Witness], told: Collection[tuple[str, int]] = ()) -> Iterator[str]:
-    """What is not carried over, sheet by sheet, as messages; ``told`` are columns (sheet, 1 = A) that are spoken of elsewhere."""
+@dataclass
+class Used:
+    """What was taken of a sheet that is read cell by cell, or spoken of: the row of its header, and cells by (row, column)."""
+
+    header: int
+    cells: set[tuple[int, int]] = field(default_factory=set)
+
+
+def left_behind(
+    book: Workbook, marks: Iterable[Witness], told: Collection[tuple[str, int]] = (), used: Mapping[str, Used] | None = None
+) -> Iterator[str]:
+    """What is not carried over, sheet by sheet, as messages.
+
+    ``told`` are columns (sheet, 1 = A) that are spoken of elsewhere; ``used`` says what was taken of a sheet, by title.
+    """
     for mark in marks:
         part = book.sheet(mark.sheet)
         if part is None:
             continue
-        cells = [place for place, column in _cells(book, part, mark) if (part.title, column) not in told]
+        found = _unread(book, part, mark, (used or {}).get(part.title)) if mark.read else _cells(book, part, mark)
+        cells = [place for place, column in found if (part.title, column) not in told]
         if cells:
-            yield f"{part.title}: not carried over, as this sheet is made anew: {_listing(cells)}"
-        comments = [place for place in _comments(book, part) if place not in mark.comments]
+            yield f"{part.title}: not carried over, as this sheet is made anew: {listed(cells)}"
+        comments = [place for place in comments_of(book, part) if place not in mark.comments]
+        if mark.columns and used and part.title in used:
+            heads = {f"{letter(column)}{row}" for row, column in used[part.title].cells}
+            comments = [place for place in comments if place not in heads]
         if comments:
-            yield f"{part.title}: the comments at {_listing(comments)} are not carried over"
+            yield f"{part.title}: the comments at {listed(comments)} are not carried over"
         more = _drawings(book, part) - mark.drawings
         if more > 0:
             yield f"{part.title}: {'a chart or picture' if more == 1 else f'{more} charts or pictures'} added to it cannot be carried over"
@@ -155,7 +180,21 @@ def _cells(book: Workbook, part: SheetPart, mark: Witness) -> Iterator[tuple[str
             yield place, column
 
 
-def _comments(book: Workbook, part: SheetPart) -> list[str]:
+def _unread(book: Workbook, part: SheetPart, mark: Witness, used: Used | None) -> Iterator[tuple[str, int]]:
+    """The places and columns of what was not there, on a sheet that is read, and was not taken."""
+    if used is None or mark.texts is None:
+        return
+    last = used.header - 1 if part.title == "Scenarios" else MOST  # of the rows of Scenarios their reader tells
+    for row in rows(book, part, last_row=last):
+        for column, cell in row.cells.items():
+            if (row.number, column) in used.cells or (cell.kind == "text" and not str(cell.value).strip() and cell.formula is None):
+                continue
+            if cell.formula is not None or cell.kind != "text" or Witness.digest(cell.value) not in mark.texts:
+                yield f"{letter(column)}{row.number}", column
+
+
+def comments_of(book: Workbook, part: SheetPart) -> list[str]:
+    """The cells of a sheet that have a comment."""
     found = []
     for kind, target in book.relations(part.part).values():
         if kind == "comments" and target in book.names:
@@ -171,6 +210,7 @@ def _drawings(book: Workbook, part: SheetPart) -> int:
     return count
 
 
-def _listing(found: list[str]) -> str:
+def listed(found: list[str]) -> str:
+    """The first few of some places, in the order in which one reads."""
     ordered = sorted(found, key=lambda place: (int(place.lstrip("ABCDEFGHIJKLMNOPQRSTUVWXYZ")), number(place.rstrip("0123456789").encode())))
     return ", ".join(ordered[:8]) + (", ..." if len(ordered) > 8 else "")

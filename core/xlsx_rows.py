@@ -98,6 +98,8 @@ class RowReader:
         hidden: list[int] = []
         loose: dict[str, str] = {}
         width = max(header.columns.values())
+        written = next((witness.columns for witness in owner.witnesses if witness.columns), None)
+        reading.extra_columns.update({name: {} for name in others.values() if written and name not in written})
         shown: dict[str, list[Any]] = {name: [] for name in formulas} if owner.keep_shown else {}
         given: dict[str, dict[int, Any]] = {name: {} for name in self.inputs}
         for row in rows(owner.workbook, header.sheet, sought=self.sought({*by_column, *others}, sorted(formulas.values()))):

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterator
+from collections.abc import Collection, Iterable, Iterator
 from typing import Any
 
 from scenario import contract
@@ -12,8 +12,8 @@ from scenario.host import Host
 from scenario.spec import Parameter
 from scenario.xlsx_cells import Cell, Row, letter, rows
 from scenario.xlsx_extras import OldSheet, letters_of
-from scenario.xlsx_found import BAD, Header, Reading, plain, show
-from scenario.xlsx_left import Witness
+from scenario.xlsx_found import BAD, Header, Reading, listing, plain, show
+from scenario.xlsx_left import Used, Witness
 from scenario.xlsx_zip import SheetPart, Workbook
 from scenario.yamltree import Node, Source
 
@@ -36,6 +36,8 @@ class Sheets:
         """What Source says of how the sheets were written."""
         self.told: set[tuple[str, int]] = set()
         """Columns (sheet, 1 = A) of which is said already that they are not carried over."""
+        self.used: dict[str, Used] = {}
+        """What was taken of each sheet, by title."""
 
     def say(self, place: str, message: str, hint: str = "") -> None:
         self.source.problems.append(Problem(message, hint, self.workbook.path, place=place))
@@ -83,8 +85,29 @@ class Sheets:
                 self.found.notes.append(f"{header.place(name, header.row)}: the column '{name}' is not carried over; "
                                         f"put such notes on a sheet of your own")  # fmt: skip
 
+    def use(self, header: Header, row: Row, names: Iterable[str]) -> None:
+        """Note that cells of a row are taken, or spoken of."""
+        used = self.used.setdefault(header.sheet.title, Used(header.row))
+        used.cells |= {(row.number, header.columns[name]) for name in names if name in header.columns}
+
+    def edited(self, sheet: str, cell: Cell | None) -> str | None:
+        """The text that somebody put into a cell of a sheet since it was written; None where nobody did, or nobody knows."""
+        witness = next((witness for witness in self.witnesses if witness.sheet == sheet), None)
+        if witness is None or witness.texts is None or cell is None or cell.kind != "text" or cell.formula is not None:
+            return None
+        text = " ".join(str(cell.value).split())
+        return text if text and Witness.digest(text) not in witness.texts else None
+
+    def come_back(self, header: Header, seen: Collection[str], known: Collection[str]) -> None:
+        """Say which rows of a sheet are gone that the new file has again."""
+        names = next((witness.names for witness in self.witnesses if witness.sheet == header.sheet.title), [])
+        gone = [name for name in names if name not in seen and name in known]
+        if gone:
+            self.found.notes.append(f"{header.sheet.title}: there is no row for {listing(gone)}; what the engine or the sheet Source says of it comes back")
+
     def body(self, header: Header, key: str = "") -> Iterator[Row]:
         """The rows below a header; of one that has no ``key`` it is said that nothing of it is taken."""
+        used = self.used.setdefault(header.sheet.title, Used(header.row))
         for row in rows(self.workbook, header.sheet):
             if row.number <= header.row or not row.cells:
                 continue
@@ -92,6 +115,7 @@ class Sheets:
                 typed = [column for column, cell in row.cells.items() if cell.formula is None and column in header.named]
                 if typed:
                     self.found.notes.append(f"{header.sheet.title}!{letter(typed[0])}{row.number}: not carried over, as its row has no {key}")
+                    used.cells |= {(row.number, column) for column in row.cells}
                 continue
             yield row
 

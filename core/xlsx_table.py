@@ -19,10 +19,11 @@ from scenario.result import LEFT_OUT
 from scenario.table import MAX_ROWS, Table
 from scenario.xlsx_assumed import SHEETS, Assumed
 from scenario.xlsx_cells import Row, letter, rows
-from scenario.xlsx_extras import MAX_CELLS, Extras, OldSheet, added, formula_of, letters_of, marked, read_sheet
+from scenario.xlsx_extras import MAX_CELLS, NO_VALUES, Extras, OldSheet, added, formula_of, letters_of, marked, read_sheet
 from scenario.xlsx_found import Header, Reading, plain, show
 from scenario.xlsx_input import WorkbookReader
-from scenario.xlsx_left import BEGIN, Witness, chosen, left_behind
+from scenario.xlsx_left import BEGIN, Used, Witness, chosen, left_behind
+from scenario.xlsx_looks import looks_left, names_left
 from scenario.xlsx_rows import RowReader
 from scenario.xlsx_zip import Workbook
 from scenario.yamltree import Node, Source
@@ -65,7 +66,12 @@ class _Reader(Assumed):
         self.summary_choices(root, rows_read, base)
         table = WorkbookReader(self.source, root, self.host, self.max_rows, rows_read, None if self.keep_shown else self.left_out).table()
         table.extras = self.extras()
-        self.found.notes += [*table.extras.notes, *left_behind(self.workbook, self.witnesses, self.told)]
+        written = {name for witness in self.witnesses for name in witness.columns}
+        heads = {(header.row, column) for name, column in header.columns.items() if name in written}
+        self.used[header.sheet.title] = Used(header.row, heads)  # the header's comments are the workbook's own, wherever it has moved
+        names = {*base.scalars, "all_checks", *self.places["assumptions"].rows.values()} if "assumptions" in self.places else {*base.scalars, "all_checks"}
+        self.found.notes += [*table.extras.notes, *left_behind(self.workbook, self.witnesses, self.told, self.used),
+                             *looks_left(self.workbook, self.witnesses), *names_left(self.workbook, names)]  # fmt: skip
         self.found.notes = list(dict.fromkeys(self.found.notes))
         return table, self.found
 
@@ -154,17 +160,21 @@ class _Reader(Assumed):
         own = {sheet.title.lower() for sheet in added_sheets}
         assert self.found.base is not None
         known = {*self.found.base.scalars, "all_checks"}
-        for name, cells in self.found.extra_columns.items():
+        found.places = list(places.values())
+        for name in sorted(self.found.extra_columns, key=header.columns.__getitem__):  # ranges over them read them in this order
+            cells = self.found.extra_columns[name]
             column = found.columns.setdefault(name, {})
             masters: dict[int, tuple[str, str]] = {}
-            lost = 0
+            lost = {True: 0, False: 0}
             for index, cell in cells.items():
                 text = formula_of(cell, f"{letter(header.columns[name])}{self.found.rows[index]}", masters)
                 formula = marked(text, home, places, own, known) if text and not cell.array else None
-                lost += cell.formula is not None and formula is None
-                column[index] = added(self.workbook, cell, formula)
-            if lost:
-                found.notes.append(f"{header.sheet.title}: {lost} formulas of the column '{name}' cannot be carried over; their values are kept")
+                lost[cell.kind != "none"] += cell.formula is not None and formula is None
+                column[index] = added(self.workbook, cell, formula, text)
+            for valued, count in lost.items():
+                kept = "their values are kept" if valued else NO_VALUES
+                if count:
+                    found.notes.append(f"{header.sheet.title}: {count} formulas of the column '{name}' cannot be carried over; {kept}")
         room = MAX_CELLS
         for sheet in added_sheets:
             found.sheets.append(read_sheet(self.workbook, sheet, places, own, found.notes, known, room))

@@ -16,7 +16,7 @@ from openpyxl.worksheet.table import Table, TableColumn, TableFormula, TableStyl
 from scenario import Book, EntityTable, Field, Parameter, Result, Scalar
 from scenario.exporters import _style
 from scenario.exporters._cells import Sheet
-from scenario.exporters._layout import FIRST, POSITIONS, SPARE, TITLES, Layout, entity_formula
+from scenario.exporters._layout import FIRST, POSITIONS, SPARE, TITLES, Layout, entity_formula, entity_notes
 from scenario.exporters._splice import ROW
 
 ABOUT = {
@@ -178,7 +178,7 @@ def in_words(parameter: Parameter) -> str:
 def entity(layout: Layout, workbook: Workbook, table: EntityTable, frame: pl.DataFrame) -> Sheet:
     """A catalog sheet: typed fields in blue, computed ones live."""
     sheet = Sheet(workbook.create_sheet(TITLES[table.name]))
-    notes = [key for key in ("doc", "price_source", "source") if any(key in row for row in table.rows)]
+    notes = entity_notes(table)
     names = ["name", "title", *(f.name for f in table.inputs), *(f.name for f in table.columns), *notes]
     heads(sheet, TITLES[table.name], ABOUT[table.name], names)
     for column, item in enumerate((*table.inputs, *table.columns), 3):

@@ -10,6 +10,7 @@ from openpyxl.worksheet.worksheet import Worksheet
 
 MAX_TEXT = 32_767
 _CONTROL = re.compile(r"[\x00-\x08\x0b\x0c\x0e-\x1f\ufffe\uffff]|[\ud800-\udfff]")
+ERRORS = ("#N/A", "#VALUE!", "#REF!", "#DIV/0!", "#NUM!", "#NAME?", "#NULL!")
 _ESCAPE = re.compile(r"_(?=x[0-9A-Fa-f]{1,4}_)")
 
 
@@ -46,7 +47,7 @@ class Sheet:
         return _styled(cell, style, format)
 
     def unknown(self, row: int, column: int, text: str, format: str = "") -> Cell:
-        """A formula whose value the engine does not know; a program computes it when it opens the file."""
+        """A formula of which no value is known; a program computes it when it opens the file."""
         return _styled(self.sheet.cell(row, column, "=" + text), "", format)
 
 
@@ -63,7 +64,7 @@ def value_xml(value: Any) -> tuple[str, str]:
     if isinstance(value, bool):
         return ' t="b"', "1" if value else "0"
     if isinstance(value, str):
-        return (' t="e"' if value == "#N/A" else ' t="str"'), escape(clean(value))
+        return (' t="e"' if value in ERRORS else ' t="str"'), escape(clean(value))
     return "", repr(float(value))
 
 

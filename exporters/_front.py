@@ -21,8 +21,12 @@ from scenario.exporters._splice import ROW
 
 PIECE = 30_000
 """Characters of a line of the table that stand in one cell."""
-MADE_ANEW = ("README", "Summary", "Charts", "Chart data", "Sensitivity", "By gamma", "By batch", "Trees", "Encoders", "Checks")
+MADE_ANEW = ("README", "Summary", "Charts", "Chart data", "Lists", "Sensitivity", "By gamma", "By batch", "Trees", "Encoders", "Checks")
 """The sheets of which nothing is read back, but what Summary shows."""
+READ = ("Scenarios", "Assumptions", "Models", "GPUs", "Methods", "Formats", "Hardware", "Time models", "Profiles", "Curves", "Formulas")
+"""The sheets that are read cell by cell: of the others' cells, texts that are new are told when the workbook comes back."""
+NAMED = ("Models", "GPUs", "Hardware", "Profiles", "Curves")
+"""Those of them whose rows come back if they are deleted."""
 
 
 def readme(result: Result, layout: Layout, workbook: Workbook) -> Sheet:
@@ -164,11 +168,18 @@ def witness(sheets: Iterable[Worksheet], layout: Layout, source: Sheet, choices:
                         drawings=len(sheet._charts) + len(sheet._images))  # fmt: skip
         if sheet.title == "Scenarios":
             found.columns = list(layout.columns)
+            found.fills = sorted({str(fill.fgColor.rgb)[-6:].upper() for fill in sheet.parent._fills if fill.fill_type == "solid"})
         if sheet.title in MADE_ANEW:
             found.texts = [Witness.digest(cell.value) for cell in cells if cell.value is not None and cell.data_type != "f"]
             found.formulas = [cell.coordinate for cell in cells if cell.data_type == "f"]
             found.choices = choices if sheet.title == "Summary" else {}
             found.body = FIRST if sheet.title in layout.helpers else 0  # its rows are put in later
+        elif sheet.title in READ:
+            found.read, found.texts = True, [Witness.digest(cell.value) for cell in cells if cell.data_type == "s"]
+        if found.texts is not None:
+            found.rules = sum(len(area.rules) for area in sheet.conditional_formatting)
+        if sheet.title in NAMED:
+            found.names = list(dict.fromkeys(str(cell.value) for cell in sheet["A"][FIRST - 1 :] if cell.value is not None))
         _source_line(source, row, found.line())
         source.sheet.cell(row, 1).font = Font(name="Consolas", size=6, color=_style.GREY)
         source.sheet.cell(row, 1).alignment = Alignment(horizontal="fill")  # no further than its cell

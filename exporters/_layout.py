@@ -81,7 +81,7 @@ class Layout:
 
     def entity_letter(self, table: EntityTable, name: str) -> str:
         """The column of a catalog sheet in which a field stands: name, title, inputs, computed, sources."""
-        order = ["name", "title", *(f.name for f in table.inputs), *(f.name for f in table.columns)]
+        order = ["name", "title", *(f.name for f in table.inputs), *(f.name for f in table.columns), *entity_notes(table)]
         return str(get_column_letter(order.index(name) + 1))
 
     def entity_span(self, table: EntityTable, name: str) -> str:
@@ -116,6 +116,11 @@ class Layout:
         """Names whose cells may be truly empty."""
         given = {item.name for item in self.book.fields.values() if item.role == "input"}
         return given | set(self.book.scalars)
+
+
+def entity_notes(table: EntityTable) -> list[str]:
+    """What a catalog sheet says beside its numbers."""
+    return [key for key in ("doc", "price_source", "source") if any(key in row for row in table.rows)]
 
 
 def sheet_ref(title: str) -> str:

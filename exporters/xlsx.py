@@ -38,6 +38,7 @@ def write_xlsx(result: Result, stream: BinaryIO) -> None:
     workbook = Workbook()
     del workbook[workbook.active.title]
     _style.add_styles(workbook)
+    result.lost = []
     layout = _layout.lay_out(result.book, result.full.height, _summary.key_columns(result))
     frame = _scenarios.shown_frame(result, layout)
     sheets = [*_sensitivity.sensitivity(result, layout, workbook), _summary.summary(result, layout, workbook, frame)]

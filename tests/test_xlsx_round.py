@@ -21,6 +21,7 @@ from scenario import diff, host, xlsx_table
 from scenario.api import bundled
 from scenario.cli import main
 from scenario.export_table import to_yaml
+from scenario.xlsx_left import Witness
 
 TABLE: dict[str, Any] = {
     "version": 1,
@@ -37,12 +38,16 @@ TABLE: dict[str, Any] = {
 def sheets(path: Path) -> dict[str, bytes]:
     """The XML of every sheet but README, and what hangs on them: tables, names, charts.
 
-    The name of the file that a value came from stands beside it; it is taken out here, and what Source says of README.
+    The name of the file that a value came from stands beside it; it is taken out here, and what Source says of it and of README.
     """
+    file = rb"<t>([\w-]+\.(?:yaml|xlsx)|table)</t>"
     named = parts(path)
     with zipfile.ZipFile(path) as book:
         found = {title: book.read(part) for title, part in named.items() if title != "README"}
-        found = {title: re.sub(rb"<t>(?:[\w-]+\.(?:yaml|xlsx)|table)</t>", b"<t>FILE</t>", data) for title, data in found.items()}
+        names = {name.decode() for data in found.values() for name in re.findall(file, data)}
+        found = {title: re.sub(file, b"<t>FILE</t>", data) for title, data in found.items()}
+        for name in names:
+            found["Source"] = re.sub(rf"(?<=[ \"]){Witness.digest(name)} ?".encode(), b"", found["Source"])
         found["Source"] = re.sub(rb"# as written: [^<]*README[^<]*", b"", found["Source"])
         found |= {name: book.read(name) for name in book.namelist() if name.startswith(("xl/tables/", "xl/charts/", "xl/workbook.xml", "xl/comments"))}
     return found
