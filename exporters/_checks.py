@@ -23,7 +23,7 @@ QUADRATIC = 3_000
 """Rows up to which every id is compared with every other."""
 EXACT = 300
 """Rows up to which each id is counted in a cell of its own, capital letters told apart."""
-LONG = 7_000
+LONG = 5_000
 """Characters of a formula that several checks share."""
 TYPED = ("models", "gpus", "hardware")
 """The catalog sheets whose blue cells are inputs."""
@@ -197,8 +197,8 @@ def _quantized_twice(layout: Layout) -> str:
     small = [str(row["name"]) for row in layout.book.tables["formats"].rows if float(str(row["bits"])) < 8 or row["name"] == "published"]
     if "quant_no" not in layout.columns or "weights" not in layout.columns or not small:
         return ""
-    listed = ",".join(f'"{name}"' for name in small)
-    return f"SUMPRODUCT(({layout.span('quant_no')}>1)*ISNUMBER(MATCH({layout.span('weights')},{{{listed}}},0)))"
+    stored = "+".join(f'({layout.span("weights")}="{name}")' for name in small)
+    return f"SUMPRODUCT(({layout.span('quant_no')}>1)*({stored}))"
 
 
 def _summed(name: str, terms: Iterable[str], advice: str) -> Iterator[tuple[str, str, str]]:

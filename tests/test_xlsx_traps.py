@@ -236,7 +236,7 @@ def test_formulas_are_written_as_files_want_them(written: Path) -> None:
 
 KNOWN = frozenset(re.findall(r"[A-Z0-9]+", """ABS AND COUNT COUNTA COUNTBLANK COUNTIF EXACT EXP FLOOR IF IFERROR INDEX INT ISERROR ISNA ISNUMBER LN LOG10 MATCH MAX MIN NA NOT OR
                ROUND ROUNDDOWN ROUNDUP ROWS SQRT SUM SUMPRODUCT TRUNC SIGN CHOOSE POWER ISFORMULA LOG CEILING ISTEXT ISBLANK TRUE FALSE LEN
-               SUBSTITUTE ROW MOD TEXT HYPERLINK"""))  # fmt: skip
+               SUBSTITUTE ROW MOD TEXT HYPERLINK ISLOGICAL SMALL"""))  # fmt: skip
 
 
 def test_new_functions_have_their_prefix(written: Path) -> None:
