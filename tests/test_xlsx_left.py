@@ -159,17 +159,6 @@ def test_what_is_typed_beside_prices_and_models_comes_along(written: Path, tmp_p
     assert [sheet[f"{gpus[name]}{gpu}"].value for name in ("usd_per_hour", "price_source")] == [1.5, "our contract"]
 
 
-def test_numbers_that_come_back_are_told(written: Path, tmp_path: Path) -> None:
-    """A price or the bits of a format that are cleared are in the new file again."""
-    price = f"{header(written, 'GPUs')['usd_per_hour']}{row_of(written, 'GPUs', 'name', 'h100-sxm')}"
-    bits = f"{header(written, 'Formats')['bits']}7"
-    name, value = (openpyxl.load_workbook(written)["Formats"][cell].value for cell in ("A7", bits))
-    assert told(edit(written, tmp_path / "cleared.xlsx", {("GPUs", price): None, ("Formats", bits): None})) == [
-        f"GPUs!{price}: usd_per_hour of h100-sxm is blank; the known one comes back",
-        f"Formats!{bits}: bits of {name} is blank; {value:g} comes back",
-    ]
-
-
 def test_rows_that_come_back_are_told(written: Path, tmp_path: Path) -> None:
     """A model or GPU whose row is deleted is in the new file again."""
     def act(book: Any) -> None:
