@@ -33,7 +33,8 @@ ADDED: dict[str, Parameter] = {
     "measured_gamma": Parameter(
         None, 1, POSITIONS, "tokens", "Draft tokens per round when the length or share was measured; blank: the row's gamma.",
         kind="integer", quiet=True),
-    "auto_gamma": Parameter(0, doc="1 drafts as many tokens as give the lowest time per token, 0 (off) included.", kind="flag",
+    "auto_gamma": Parameter(0, doc="1 drafts as many tokens as give the lowest time per token, 0 (off) included; "
+                            "where no time is known, gamma holds.", kind="flag",
                             quiet=True),
 }  # fmt: skip
 
