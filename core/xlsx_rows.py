@@ -58,9 +58,10 @@ class RowReader:
                 self.known[name] = ANY
         self.written: dict[str, str] = {}
         self.literals: set[str] = set()
+        self.heads: set[str] = set()
         gone = [name for name in self.expected() if name.removesuffix("_given") not in found]
         for name in gone:
-            near = next((head for head in columns if head.lower() == name.lower() or (head not in self.known and nearest(head, [name]))), "")
+            near = next((head for head in columns if head not in self.heads and (head.lower() == name.lower() or nearest(head, [name]))), "")
             place = f"{self.header.sheet.title}!{letter(columns[near])}{self.header.row}" if near else self.header.sheet.title
             said = f"the header '{near}' is not known" if near else f"the column '{name}' is gone"
             self.owner.say(place, said, f"did you mean '{name}'?" if near else "put it back, with this header")
@@ -81,6 +82,7 @@ class RowReader:
                 listed.append((kind, name, formula))
         # Formulas may have been sorted, so that its order no longer tells the columns.
         columns = next((witness.columns for witness in self.owner.witnesses if witness.columns), [name for _, name, _ in listed])
+        self.heads = set(columns)
         letters = {letter(index): name for index, name in enumerate(columns, 1)}
         self.written = {name: canonical(formula, letters, FIRST) for _, name, formula in listed if formula}
         self.literals = {number for _, _, formula in listed for number in _LITERAL.findall(formula)}

@@ -672,3 +672,14 @@ def test_what_cannot_be_carried_over_is_said(written: Path, change: Callable[...
     assert f"{beyond}7" in said
     assert "not carried over" in said
     assert "the column 'my rating' is not carried over" in said
+
+
+def test_a_header_that_was_renamed_is_told_where_it_stands(written: Path, change: Callable[..., Path]) -> None:
+    """A capital letter or a slip: the cell and the name that was meant, and no complaint of formulas that read the column."""
+    for name, typed in (("batch", "Batch"), ("batch", "batches"), ("alpha_given", "alpha_give")):
+        cell = cell_of(written, f"{name} 5")
+        done = run(change(lambda book, cell=cell, typed=typed: setattr(book["Scenarios"][cell], "value", typed)))
+        assert done.exit_code == 2
+        assert f"Scenarios!{cell}: the header '{typed}' is not known" in done.stderr
+        assert f"did you mean '{name}'?" in done.stderr
+        assert "was changed" not in done.stderr
