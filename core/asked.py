@@ -5,6 +5,7 @@ A mixin of the assembler: which optional parameters and columns a table has, and
 
 from __future__ import annotations
 
+from abc import ABC, abstractmethod
 from collections.abc import Mapping
 from dataclasses import replace
 
@@ -28,7 +29,7 @@ Pending = Mapping[str, tuple[Column, Node]]
 """Columns with their trees, functions written out."""
 
 
-class Asked:
+class Asked(ABC):
     """The optional part of an assembler. The attributes and the methods below are the assembler's."""
 
     table: Table
@@ -46,21 +47,21 @@ class Asked:
     columns: dict[str, Column]
     delayed: dict[str, tuple[Parameter, Node]]
 
+    @abstractmethod
     def tree(self, text: str) -> Node:
         """A formula as a tree, functions written out."""
-        raise NotImplementedError
 
+    @abstractmethod
     def answers(self, name: str, default: Column | None) -> Node:
         """The methods' answers to an open question, chosen by the row's method."""
-        raise NotImplementedError
 
+    @abstractmethod
     def fallback(self, method: Method, name: str) -> Node:
         """The value of a method's parameter where the row gives none."""
-        raise NotImplementedError
 
+    @abstractmethod
     def has_column(self, name: str) -> bool:
         """Whether a method parameter is a column."""
-        raise NotImplementedError
 
     def mentions(self) -> set[str]:
         """The names that the table and the plugins' columns read or show."""

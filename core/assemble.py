@@ -198,6 +198,7 @@ class _Assembler(RowInputs):
                 pending.pop(name, None)
                 self.env[name] = Facts(blank=True)
         order = graph.order({name: expr.names(tree) for name, (_, tree) in pending.items()}, self.place)
+        unlimited: set[str] = set()
         for name in order:
             column, tree = pending[name]
             try:
@@ -219,8 +220,9 @@ class _Assembler(RowInputs):
                 item = replace(item, facts=declared, parameter=parameter, text=compile_text(node))
             if name in shared.OPEN or name in own or name in serving.EVERY_QUESTION or not column.formula:
                 item = replace(item, text=compile_text(node))
-            unlimited = {name for name, known in self.fields.items() if known.limit}
             self.add(replace(item, limit=limits(node, unlimited)))
+            if self.fields[name].limit:
+                unlimited.add(name)
         self.fields = {name: self.fields[name] for name in self.in_order(order)}
 
     def in_order(self, order: list[str]) -> list[str]:

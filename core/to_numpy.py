@@ -11,6 +11,7 @@ from typing import Any
 
 import numpy as np
 
+from scenario.errors import FormulaError
 from scenario.expr import Binary, Blank, Call, Compare, Flag, If, Logic, Name, Negate, Node, Not, Number, Text
 from scenario.vectors import Vectors
 
@@ -48,7 +49,7 @@ def evaluate(node: Node, values: Mapping[str, Array], vectors: Vectors | None = 
             curve = (vectors or Vectors()).curve(str(of(args[0])))
             return np.vectorize(curve.value, otypes=[float])(of(args[1]))
         case Call(function="at"):
-            raise NotImplementedError("acceptance profiles are not fitted")
+            raise FormulaError("acceptance profiles are not fitted: at() has no place in a time model that is calibrated")
         case Call(function="choose", args=(number, *arms)):
             index = np.unique(np.trunc(np.nan_to_num(np.asarray(of(number), dtype=float))))
             result = np.nan

@@ -12,10 +12,13 @@ from click.testing import CliRunner
 import scenario
 from scenario import TableError, catalog, host, measurements
 from scenario.cli import main
+from scenario.errors import FormulaError
+from scenario.expr import parse
 
 np = pytest.importorskip("numpy")
 pytest.importorskip("scipy")
 from scenario import calibrate  # noqa: E402
+from scenario.to_numpy import evaluate  # noqa: E402
 
 SAMPLE = Path(__file__).parent / "data" / "measured_serving_sample.csv"
 TRUE = {
@@ -218,3 +221,9 @@ def test_a_mean_number_of_requests_is_used_as_it_is(loaded, tmp_path):
     path.write_text(json.dumps(TRTLLM))
     points = measurements.read([str(path)], {"gpu": "h100-sxm"}, catalog.builtin()).points
     assert calibrate.system(points, loaded).values["batch"].tolist() == [7.8]
+
+
+def test_a_time_model_that_reads_a_profile_is_refused_in_a_sentence() -> None:
+    """A plugin's formula may name one; there is nothing to fit it to."""
+    with pytest.raises(FormulaError, match=r"at\(\) has no place in a time model that is calibrated"):
+        evaluate(parse('at("chat", 2)'), {})
