@@ -9,6 +9,7 @@ from typing import Any
 import openpyxl
 import pytest
 from click.testing import CliRunner
+from openpyxl.utils import get_column_letter
 from spreadsheet import needs_soffice
 from workbooks import edit, recalculate_all
 
@@ -110,7 +111,8 @@ def change(asked: Path, tmp_path: Path, act: Callable[[Any], None]) -> list[str]
 
 def test_what_stands_beside_and_above_live_rows_is_told(asked: Path, tmp_path: Path) -> None:
     """A formula, a number and a note, each by its cell; formulas filled down are as those of the sheet, and a moved row is none."""
-    for cell, value in (("AZ7", "=B7*2"), ("AZ9", 4), ("C1", "why?")):
+    beside = get_column_letter(openpyxl.load_workbook(asked)["By batch"].max_column + 2)
+    for cell, value in ((f"{beside}7", "=B7*2"), (f"{beside}9", 4), ("C1", "why?")):
         said = [f"By batch: not carried over, as this sheet is made anew: {cell}"]
         assert change(asked, tmp_path, lambda sheet, cell=cell, value=value: setattr(sheet[cell], "value", value)) == said
     assert change(asked, tmp_path, lambda sheet: setattr(sheet["B10"], "value", str(sheet["B9"].value).replace("9", "10"))) == []
