@@ -2,7 +2,7 @@
 PYTHON ?= $(shell command -v python3.11 || command -v python3)
 VENV := .venv
 BIN := $(VENV)/bin
-SOURCES := $(wildcard core/*.py plugins/*.py exporters/*.py scenarios/*) pyproject.toml
+SOURCES := $(shell find core plugins exporters scenarios -name "*.py" -o -name "*.yaml") pyproject.toml
 
 .PHONY: demo test check docs bench clean
 
@@ -17,7 +17,7 @@ check: $(VENV)/tested
 	$(BIN)/mypy --config-file pyproject.toml
 
 docs: $(VENV)/tested
-	$(BIN)/python -m scenario.reference docs/
+	$(BIN)/python -m scenario.cli.reference docs/
 
 bench: $(VENV)/tested
 	$(BIN)/pip install --quiet ".[bench]"

@@ -18,7 +18,9 @@ from pathlib import Path
 import numpy as np
 
 import scenario
-from scenario import calibrate, catalog, host, measurements
+from scenario.catalogs import catalog
+from scenario.evidence import calibrate, measurements
+from scenario.registry import host
 
 SEEDS = range(5)
 ROWS = 20

@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 import polars as pl
 
-from scenario import shared
+from scenario.model import shared
 
 BEYOND = ("kwh_per_million_tokens", "activation_gb", "breaking_term", "max_context")
 ORDER = tuple(name for name in shared.ORDER if name not in BEYOND)

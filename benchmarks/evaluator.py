@@ -21,7 +21,7 @@ import numpy as np
 import polars as pl
 
 from scenario import api
-from scenario.engine import Evaluator
+from scenario.engine.evaluator import Evaluator
 
 MODELS = ["llama-3.1-8b", "llama-3.3-70b", "qwen3-32b", "mistral-7b-v0.1", "gemma-2-27b", "qwen3-30b-a3b", "deepseek-v3"]
 GPUS = ["h100-sxm", "h200", "a100-80gb", "b200", "l40s"]

@@ -45,7 +45,10 @@ def xlsxwriter(rows: int, path: str) -> dict[str, float]:
     import xlsxwriter as library
 
     import scenario
-    from scenario.exporters import _layout, _scenarios, _splice, _summary
+    from scenario.exporters.xlsx import layout as _layout
+    from scenario.exporters.xlsx import scenarios as _scenarios
+    from scenario.exporters.xlsx import splice as _splice
+    from scenario.exporters.xlsx import summary as _summary
 
     result = scenario.run(table(rows))
     layout = _layout.lay_out(result.book, result.full.height, _summary.key_columns(result))
@@ -75,7 +78,8 @@ def xlsxwriter(rows: int, path: str) -> dict[str, float]:
 
 def reading(rows: int, path: str) -> dict[str, float]:
     """Take the workbook in as a table: inputs, assumptions, typed-over formulas."""
-    from scenario import host, xlsx_table
+    from scenario.registry import host
+    from scenario.workbooks import read_back as xlsx_table
 
     loaded = host.load()
     start = time.perf_counter()

@@ -14,27 +14,28 @@ from __future__ import annotations
 import importlib
 from typing import TYPE_CHECKING
 
-from scenario.errors import FormulaError, OutputError, PluginError, Problem, ScenarioError, TableError
-from scenario.spec import Column, Exporter, Function, Method, NamedColumn, Parameter, Preset, TimeModel
+from scenario.common.errors import FormulaError, OutputError, PluginError, Problem, ScenarioError, TableError
+from scenario.model.spec import Column, Exporter, Function, Method, NamedColumn, Parameter, Preset, TimeModel
 
 if TYPE_CHECKING:
     from scenario.api import check, run
-    from scenario.book import Book, EntityTable, Field, Scalar
-    from scenario.expr import UNLIMITED, names
-    from scenario.hooks import hookimpl
+    from scenario.book.book import Book, EntityTable, Field, Scalar
+    from scenario.formulas.expr import UNLIMITED, names
+    from scenario.formulas.to_excel import compile_excel
+    from scenario.formulas.to_polars import compile_polars
+    from scenario.formulas.to_text import compile_text
+    from scenario.registry.hooks import hookimpl
     from scenario.result import Result
-    from scenario.to_excel import compile_excel
-    from scenario.to_polars import compile_polars
-    from scenario.to_text import compile_text
-    from scenario.xlsx_extras import Added, told_lost, unmark
-    from scenario.xlsx_left import Witness
+    from scenario.workbooks.extras import Added, told_lost, unmark
+    from scenario.workbooks.left import Witness
 
 __version__ = "0.1.0"
 
 _LAZY = {
-    "run": "api", "check": "api", "hookimpl": "hooks", "Result": "result", "Book": "book", "Field": "book",
-    "EntityTable": "book", "Scalar": "book", "UNLIMITED": "expr", "compile_excel": "to_excel", "compile_polars": "to_polars", "names": "expr",
-    "compile_text": "to_text", "unmark": "xlsx_extras", "told_lost": "xlsx_extras", "Added": "xlsx_extras", "Witness": "xlsx_left",
+    "run": "api", "check": "api", "hookimpl": "registry.hooks", "Result": "result", "Book": "book.book", "Field": "book.book",
+    "EntityTable": "book.book", "Scalar": "book.book", "UNLIMITED": "formulas.expr", "names": "formulas.expr",
+    "compile_excel": "formulas.to_excel", "compile_polars": "formulas.to_polars", "compile_text": "formulas.to_text",
+    "unmark": "workbooks.extras", "told_lost": "workbooks.extras", "Added": "workbooks.extras", "Witness": "workbooks.left",
 }  # fmt: skip
 
 __all__ = [

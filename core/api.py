@@ -8,12 +8,13 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
-from scenario import host as plugin_host
-from scenario import result, table
-from scenario.assemble import assemble
-from scenario.book import Book
-from scenario.errors import TableError
-from scenario.host import Host
+from scenario import result
+from scenario.book.assemble import assemble
+from scenario.book.book import Book
+from scenario.common.errors import TableError
+from scenario.registry import host as plugin_host
+from scenario.registry.host import Host
+from scenario.tables import table
 
 
 def run(
@@ -51,10 +52,10 @@ def load_table(
     if isinstance(found, Mapping) or ending not in (".csv", ".xlsx", ".xlsm"):
         return table.load(found, host, max_rows=max_rows)
     if ending == ".csv":
-        from scenario import csv_table
+        from scenario.tables import csv_table
 
         return csv_table.load(found, host, max_rows=max_rows)
-    from scenario import xlsx_table
+    from scenario.workbooks import read_back as xlsx_table
 
     read, reading = xlsx_table.load(found, host, max_rows=max_rows, overrides=overrides)
     return replace(read, notes=(*read.notes, *reading.notes))

@@ -8,13 +8,13 @@ from typing import TYPE_CHECKING
 
 import polars as pl
 
-from scenario.book import Book
-from scenario.engine import Evaluator
-from scenario.host import Host
-from scenario.to_polars import compile_polars
+from scenario.book.book import Book
+from scenario.engine.evaluator import Evaluator
+from scenario.formulas.to_polars import compile_polars
+from scenario.registry.host import Host
 
 if TYPE_CHECKING:
-    from scenario.variants import Sensitivity
+    from scenario.questions.variants import Sensitivity
 
 
 LEFT_OUT = "#| "
@@ -53,7 +53,7 @@ class Result:
 
     def source_text(self) -> str:
         """The table as YAML without its rows: what a workbook keeps to be read back. Those that ``where`` left out are remarks."""
-        from scenario.export_table import rows_yaml, to_yaml
+        from scenario.tables.export_table import rows_yaml, to_yaml
 
         table = self.book.table
         text = to_yaml(table, self.host, rows=False)
@@ -67,7 +67,7 @@ class Result:
 
         Raises :class:`scenario.OutputError`; what stood at ``path`` is then untouched.
         """
-        from scenario import files
+        from scenario import output as files
 
         exporter = files.exporter_for(self.host, str(path), format)
         return files.write(Path(path), exporter, self)

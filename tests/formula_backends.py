@@ -15,13 +15,13 @@ import yaml
 from openpyxl.utils import get_column_letter
 from polars._typing import EngineType
 
-from scenario import facts
-from scenario.expr import Node, names, parse
-from scenario.facts import Facts
-from scenario.to_excel import compile_excel
-from scenario.to_polars import compile_polars
-from scenario.to_python import evaluate
-from scenario.vectors import POSITIONS, Curve, Profile, Tree, Vectors
+from scenario.formulas import facts
+from scenario.formulas.expr import Node, names, parse
+from scenario.formulas.facts import Facts
+from scenario.formulas.to_excel import compile_excel
+from scenario.formulas.to_polars import compile_polars
+from scenario.formulas.to_python import evaluate
+from scenario.formulas.vectors import POSITIONS, Curve, Profile, Tree, Vectors
 
 TOLERANCE = 1e-9
 CASES = Path(__file__).parent / "cases"

@@ -14,7 +14,7 @@ from pathlib import Path
 import yaml
 
 import scenario
-from scenario import hf
+from scenario.catalogs.hf import config as hf
 
 CONFIGS = Path(__file__).parent / "data" / "hf_configs"
 DOCUMENT = Path(__file__).parents[1] / "docs" / "catalog.md"

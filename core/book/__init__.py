@@ -1,0 +1,1 @@
+"""One table with its plugins and catalogs: every column with its one formula."""

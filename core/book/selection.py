@@ -1,0 +1,75 @@
+"""Which inputs, columns and functions a table has: the shared ones, and those of the features that it uses."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field, replace
+
+from scenario.model import features, shared
+from scenario.model.optional_part import Feature
+from scenario.model.spec import Column, Function, Parameter
+from scenario.tables.table import Table
+
+
+@dataclass
+class Selection:
+    """What a table's model is made of. ``finish`` gives inputs their effective value, as formulas of ``asked``."""
+
+    features: list[Feature]
+    inputs: dict[str, Parameter]
+    scalars: dict[str, Parameter]
+    columns: dict[str, Column]
+    functions: tuple[Function, ...] = ()
+    finish: dict[str, list[str]] = field(default_factory=dict)
+
+    def uses(self, name: str) -> bool:
+        """Whether the feature of this name is active."""
+        return any(feature.name == name for feature in self.features)
+
+
+def select(table: Table) -> Selection:
+    """The inputs, columns and functions of a table."""
+    given = {name for name in table.rows.columns if table.rows[name].null_count() < table.rows.height} | set(table.defaults)
+    watched = {name for feature in features.FEATURES for name in feature.values}
+    values = {name: {*table.rows[name].unique().to_list(), table.defaults.get(name)} if name in table.rows.columns
+              else {table.defaults.get(name)} for name in watched}  # fmt: skip
+    found_active = features.active(given, values)
+    active = [feature for feature in features.FEATURES if feature in found_active or feature.name in table.features]
+    on = {name for feature in active for name in (*feature.inputs, *feature.scalars)}
+    inputs = {name: parameter for name, parameter in shared.INPUTS.items() if name in on or name not in features.INPUTS}
+    scalars = {name: parameter for name, parameter in shared.SCALARS.items() if name in on or name not in features.SCALARS}
+    columns = dict(shared.COLUMNS)
+    for feature in active:
+        columns |= feature.columns
+    for feature in active:
+        columns |= {name: column for name, column in feature.changes.items() if name in columns}
+    for feature in active:
+        for name, term in feature.extends.items():
+            columns[name] = replace(columns[name], formula=f"{columns[name].formula} + {term}")
+    finish: dict[str, list[str]] = {}
+    for feature in active:
+        for name, formula in feature.finish.items():
+            finish.setdefault(name, []).append(formula)
+    refuse(columns, [pair for feature in active for pair in feature.refusals])
+    found = Selection(active, inputs, scalars, columns, tuple(f for feature in active for f in feature.functions), finish)
+    if found.uses("auto"):
+        automatic = '#,##0;-#,##0;"auto"'
+        inputs["gpus"] = replace(inputs["gpus"], format=automatic)
+    else:
+        inputs["gpus"] = replace(inputs["gpus"], low=1)
+    if found.uses("requests") and "context" not in table.defaults:
+        rows = table.rows
+        if "context" not in rows.columns or rows["context"].null_count():
+            inputs["context"] = replace(inputs["context"], derive="prefill_tokens + output_tokens / 2",
+                                        doc=f"{inputs['context'].doc} Blank: the prompt and half the output.")  # fmt: skip
+    return found
+
+
+def refuse(columns: dict[str, Column], refusals: list[tuple[str, str]]) -> None:
+    """Rows that meet a refusal do not run, and their status says why."""
+    if not refusals:
+        return
+    fits, status = columns["fits"], columns["status"]
+    anything = " or ".join(f"({condition})" for condition, _ in refusals)
+    columns["fits"] = replace(fits, formula=f"{fits.formula} and not ({anything})", doc=f"{fits.doc} False as well for rows that are refused.")
+    said = " else ".join(f"({text}) if {condition}" for condition, text in refusals)
+    columns["status"] = replace(status, formula=f"{said} else {status.formula}")

@@ -1,0 +1,1 @@
+"""What tables name: models, GPUs, hardware constants, profiles, draft trees."""

@@ -1,0 +1,1 @@
+"""Problems with places, YAML with places, reading files within limits, writing files whole."""

@@ -1,0 +1,1 @@
+"""polars: plans, slices, and the frame that comes out."""

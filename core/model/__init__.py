@@ -1,0 +1,1 @@
+"""The arithmetic of decoding as data: questions, shared columns, features, kinds of values."""

@@ -1,0 +1,118 @@
+"""Columns that only some tables need: serving (prefill beside decoding, TTFT) and what an estimate says of itself.
+
+Serving columns are there when rows give ``isl`` and ``osl``; the others when a time model that is not the bound is
+used. A time model answers the *open questions* here; the answers below are those of the bound. Units: GB is 1e9
+bytes, so GB / (TB/s) and GFLOP / (TFLOP/s) are milliseconds.
+"""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+from scenario.model.spec import Column, Parameter
+
+ENGINES = ("any", "vllm", "sglang", "trtllm", "llamacpp", "other")
+
+INPUTS: dict[str, Parameter] = {
+    "isl": Parameter(None, 0, 1e9, "tokens", "Prompt tokens of a request (input sequence length)."),
+    "osl": Parameter(None, 1, 1e9, "tokens", "Output tokens of a request (output sequence length)."),
+    "engine": Parameter("any", kind="choice", choices=ENGINES, doc="Serving engine, whose constants the estimate takes; any: those of the GPU."),
+}  # fmt: skip
+"""Inputs that a row may give and that are columns only then."""
+
+CONTEXT = "isl + osl / 2"
+"""Mean cache length while a request decodes, where the row gives no context."""
+
+_LITTLE = "Little's law: requests in flight / time of a request."
+_CONTINUOUS = "Continuous batching: Yu et al. 2022 (Orca), OSDI."
+
+QUESTIONS: dict[str, Column] = {
+    "prefill_ms": Column(
+        "max(prefill_gflops / (peak_tflops * gpus * mfu), weight_gb / (gpu_bandwidth_tb_s * gpus * mbu))", "ms",
+        "Computing one prompt, alone on the GPUs."),
+    "prefill_share": Column("1", "%", "Share of the prefill work that holds up the sequences which decode meanwhile."),
+    "first_token_ms": Column("0", "ms", "Fixed time before the first token that is not computing: tokenizing, scheduling, transport."),
+    "queue_share": Column("0", "%", "Share of the other requests whose prompts are computed before a request's own."),
+}
+"""Open questions of serving."""
+
+COLUMNS: dict[str, Column] = {
+    "prefill_gflops": Column(
+        "isl * (2 * (gemm_params - embedding_params) + 2 * heads * (qk_head_dim + value_head_dim)"
+        " * (full_layers * isl / 2 + window_layers * min(isl / 2, window_tokens))) / 1e9", "GFLOP",
+        "Arithmetic of one prompt: its tokens through the layers, each attending to half the prompt on average."),
+    **QUESTIONS,
+    "interference_ms": Column("batch * tokens_per_round / osl * prefill_ms * prefill_share", "ms",
+                              "Prefill of the requests that arrive during one round, at a steady state.", source=_CONTINUOUS),
+    "baseline_interference_ms": Column("batch / osl * prefill_ms * prefill_share", "ms",
+                                       "The same per step of vanilla decoding.", source=_CONTINUOUS),
+    "baseline_tpot_ms": Column("baseline_ms + baseline_interference_ms", "ms", "Time per output token of vanilla decoding."),
+    "tpot_ms": Column("(round_ms + interference_ms) / tokens_per_round if fits and supported > 0 else blank", "ms",
+                      "Time per output token (TPOT), prefill of arriving requests included.", source=_CONTINUOUS),
+    "ttft_ms": Column("first_token_ms + round_ms + prefill_ms * (1 + queue_share * (batch - 1)) if fits and supported > 0 else blank", "ms",
+                      "Time to the first token: a fixed part, the pass under way, the own prompt and part of the others'."),
+    "request_ms": Column("ttft_ms + (osl - 1) * tpot_ms", "ms", "A whole request, first token to last."),
+    "baseline_request_ms": Column(
+        "first_token_ms + baseline_ms + prefill_ms * (1 + queue_share * (batch - 1)) + (osl - 1) * baseline_tpot_ms", "ms",
+        "A whole request with vanilla decoding."),
+    "requests_per_s": Column("batch / request_ms * 1000", "requests/s", "Finished requests per second.", source=_LITTLE),
+    "tokens_per_s": Column("batch * osl / request_ms * 1000", "tokens/s", "Output tokens per second, all sequences.", source=_LITTLE),
+    "speedup": Column("baseline_request_ms / request_ms if fits and supported > 0 else blank", "x",
+                      "Tokens per second against vanilla decoding at the stored weights, prefill included."),
+}  # fmt: skip
+"""Serving: the columns that come with ``isl`` and ``osl``; those of shared names take their place."""
+
+PREFILL_TRANSFER = "transfer_ms(isl * replicas * pipeline_size)"
+"""Communication of one prompt on its replica, where a table gives parallel sizes."""
+
+
+def _per_replica(column: Column) -> Column:
+    formula = column.formula.replace("(batch - 1)", "max(batch / replicas - 1, 0)")
+    return replace(column, formula=formula.replace("/ osl * prefill_ms", "/ replicas / osl * prefill_ms"))
+
+
+PARALLEL: dict[str, Column] = {name: _per_replica(column) for name, column in COLUMNS.items()}
+"""The same with parallel sizes: each replica works on the prompts of its own sequences."""
+
+ESTIMATE_QUESTIONS: dict[str, Column] = {
+    "basis": Column('"bound"', "", "What the times rest on: bound, estimate (default), estimate (calibrated), measured or extrapolated."),
+    "time_error": Column("blank", "%", "Relative error of TPOT that nine of ten held-out measurements stay within."),
+    "speedup_error": Column("blank", "%", "The same for a speedup, in which part of the error cancels."),
+}
+"""Open questions of a time model about itself."""
+
+ESTIMATE_COLUMNS: dict[str, Column] = {
+    **ESTIMATE_QUESTIONS,
+    "tpot_low_ms": Column("tpot_ms / (1 + time_error)", "ms", "TPOT may be as low as this."),
+    "tpot_high_ms": Column("tpot_ms * (1 + time_error)", "ms", "TPOT may be as high as this."),
+    "tokens_per_s_low": Column("tokens_per_s / (1 + time_error)", "tokens/s", "Throughput may be as low as this."),
+    "tokens_per_s_high": Column("tokens_per_s * (1 + time_error)", "tokens/s", "Throughput may be as high as this."),
+    "speedup_low": Column('speedup if method == "vanilla" else speedup / (1 + speedup_error)', "x", "The speedup may be as low as this."),
+    "speedup_high": Column('speedup if method == "vanilla" else speedup * (1 + speedup_error)', "x", "The speedup may be as high as this."),
+    "verdict": Column('"baseline" if method == "vanilla" else "better" if speedup_low > 1 else "worse" if speedup_high < 1'
+                      ' else "too close to call"', "", "Whether the method beats vanilla decoding beyond the error."),
+    "usd_low": Column("usd_per_million_tokens / (1 + time_error)", "$/1M tokens", "The price may be as low as this."),
+    "usd_high": Column("usd_per_million_tokens * (1 + time_error)", "$/1M tokens", "The price may be as high as this."),
+}  # fmt: skip
+"""What an estimate says of itself; present when a time model other than the bound is used."""
+
+FIRST_QUESTIONS: dict[str, Column] = {
+    "ttft_error": Column("blank", "%", "Relative error of TTFT that nine of ten held-out measurements stay within."),
+}
+FIRST_COLUMNS: dict[str, Column] = {
+    **FIRST_QUESTIONS,
+    "ttft_low_ms": Column("ttft_ms / (1 + ttft_error)", "ms", "TTFT may be as low as this."),
+    "ttft_high_ms": Column("ttft_ms * (1 + ttft_error)", "ms", "TTFT may be as high as this."),
+}
+"""The same of TTFT, where a table has both."""
+EVERY_QUESTION: dict[str, Column] = {**QUESTIONS, **ESTIMATE_QUESTIONS, **FIRST_QUESTIONS}
+
+SUMMARY = ("basis", "tpot_low_ms", "tpot_high_ms", "tokens_per_s_low", "tokens_per_s_high", "speedup_low", "speedup_high", "verdict",
+           "usd_low", "usd_high", "ttft_ms", "ttft_low_ms", "ttft_high_ms", "requests_per_s")  # fmt: skip
+"""Further lines of a summary that names none."""
+ORDER = (
+    "isl", "osl", "engine", "activations", "basis", "hardware", "prefill_ms", "interference_ms", "ttft_ms", "ttft_low_ms", "ttft_high_ms", "request_ms", "requests_per_s",
+    "tpot_low_ms", "tpot_high_ms", "time_error", "tokens_per_s_low", "tokens_per_s_high", "speedup_low", "speedup_high", "verdict",
+    "usd_low", "usd_high",
+)
+"""Where these columns stand among the shared ones: before ``tokens_per_s``."""

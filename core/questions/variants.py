@@ -1,0 +1,183 @@
+"""Tables made of changes to one row of another table, and what the commands ask of them."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import Any
+
+import polars as pl
+
+from scenario import result
+from scenario.book.assemble import assemble
+from scenario.common.errors import Problem, TableError, nearest
+from scenario.common.yamltree import Node
+from scenario.model import stacks
+from scenario.model.spec import Column, Parameter
+from scenario.registry.contract import parameter_facts, value_problem
+from scenario.registry.host import Host
+from scenario.result import Result
+from scenario.tables.rows import TEXT_NAMES
+from scenario.tables.table import Formula, Table, parameter_specs
+
+
+@dataclass(frozen=True)
+class Swing:
+    """What one input does to a metric: its value in the row, and the low and high ones tried (None: not tried)."""
+
+    name: str
+    unit: str
+    base: float
+    low: float | None
+    high: float | None
+    at_low: float | None = None
+    at_high: float | None = None
+
+    @property
+    def size(self) -> float:
+        """How far apart the two ends lie, the row's own value aside where an end was not tried or has no value."""
+        return abs((self.at_high or 0.0) - (self.at_low or 0.0)) if self.at_low is not None and self.at_high is not None else 0.0
+
+
+@dataclass(frozen=True)
+class Sensitivity:
+    """The swings of a metric around a row, the largest first. ``still`` are inputs that do not move it."""
+
+    row: str
+    metric: str
+    unit: str
+    base: float
+    swings: tuple[Swing, ...]
+    still: tuple[str, ...] = ()
+
+
+def find_row(table: Table, row: str | None) -> str:
+    """The id of the row that was asked for, or of the first."""
+    ids = table.rows["id"].to_list()
+    if row is not None and row not in ids:
+        raise TableError(Problem(f"there is no row '{row}'", nearest(row, ids) or "ids: " + ", ".join(ids[:8]), table.file))
+    return row if row is not None else ids[0]
+
+
+def around(table: Table, host: Host, row: str, changes: Mapping[str, Mapping[str, float | str | None]], show: Sequence[str] = ()) -> Table:
+    """A table of copies of ``row``, one per change: new id -> inputs and their new values (None: not given)."""
+    specs = parameter_specs(host)
+    base = table.rows.filter(pl.col("id") == row).row(0, named=True)
+    lines = [{**base, **change, "id": name} for name, change in changes.items()]
+    names = dict.fromkeys(name for line in lines for name in line)
+
+    def kind(name: str) -> Any:
+        spec = specs.get(name)
+        text = name in TEXT_NAMES or (spec is not None and spec.kind in ("model", "profile", "tree", "choice")) or name in ("weights", "kv")
+        return pl.String if text else pl.Float64
+
+    frame = pl.DataFrame({name: pl.Series([line.get(name) for line in lines], dtype=kind(name)) for name in names})
+    used = dict(table.stacks)
+    for name in frame["method"].drop_nulls().unique().to_list():
+        found = stacks.parse(name, host.methods)[0]
+        if found:
+            used[found.name] = found
+    return replace(table, rows=frame, stacks=used, where=None, sort=(), sort_nodes=(), show=(*table.show, *show))
+
+
+def compute(table: Table, host: Host) -> Result:
+    """The computed rows of such a table."""
+    return result.evaluate(assemble(table, host), host)
+
+
+def with_limits(table: Table, limits: Sequence[str]) -> Table:
+    """``table`` with a hidden condition column per limit: limit_1, limit_2, ..."""
+    place = Node(None, 0, 0, path="--where")
+    extra = {f"limit_{index}": (Column(text), place) for index, text in enumerate(limits, 1)}
+    return replace(table, columns={**table.columns, **extra})
+
+
+def numbers(table: Table, host: Host) -> dict[str, Parameter]:
+    """The inputs of a row that are numbers, by name."""
+    from scenario.model import shared
+
+    known = {**shared.INPUTS, **parameter_specs(host)}
+    known["gpus"] = replace(known["gpus"], low=1)  # 0 stands for auto, which is not a size to vary
+    return {name: p for name, p in known.items() if p.kind in ("number", "integer")}
+
+
+def ends(parameter: Parameter, value: float, share: float) -> tuple[float | None, float | None]:
+    """The value less and more ``share`` of it, within the allowed range; whole numbers move by 1 at least."""
+    facts = parameter_facts(parameter)
+    step = value * share
+    if facts.integer:
+        step = max(float(round(step)), 1.0)
+    found = [value - step, value + step]
+    low = found[0] if facts.may_be(found[0]) else None
+    high = found[1] if facts.may_be(found[1]) else None
+    return (low if step else None), (high if step else None)
+
+
+def sensitivity(
+    table: Table, host: Host, row: str, metric: str, share: float, ranges: Mapping[str, tuple[float, float]]
+) -> tuple[Result, Sensitivity]:
+    """One input at a time: what its low and its high value make of ``metric``, all else as in ``row``."""
+    row = find_row(table, row)
+    base = compute(around(table, host, row, {row: {}}, ()), host)
+    fields = {item.name: item for item in base.book.public}
+    if metric not in fields or fields[metric].facts.type != "number":
+        raise TableError(Problem(f"'{metric}' is not a column of numbers", nearest(metric, fields), table.file))
+    known = numbers(table, host)
+    for name in ranges:
+        if name not in known:
+            raise TableError(Problem(f"--range {name}: there is no such input", nearest(name, known)))
+        for end in ranges[name]:
+            if said := value_problem(known[name], end):
+                raise TableError(Problem(f"--range {name}: {said}"))
+    values = base.full.row(0, named=True)
+    tried: list[Swing] = []
+    for name, parameter in known.items():
+        value = values.get(name)
+        if name == "alpha" and name not in ranges and not str(values.get("acceptance_source") or "constant").startswith("constant"):
+            continue  # it follows from what is given
+        if name not in base.full.columns or value is None:
+            if name in ranges:
+                raise TableError(Problem(f"--range {name}: the row '{row}' does not use it", "its method has no such parameter"))
+            continue
+        low, high = ranges[name] if name in ranges else ends(parameter, value, share)
+        tried.append(Swing(name, parameter.unit, value, low, high))
+    changes: dict[str, dict[str, float | str | None]] = {row: {}}
+    for swing in tried:
+        changes |= {f"{swing.name} {end}": {swing.name: to} for end, to in (("low", swing.low), ("high", swing.high)) if to is not None}
+    computed = compute(around(table, host, row, changes, ()), host)
+    at = dict(zip(computed.full["id"].to_list(), computed.full[metric].to_list(), strict=True))
+    middle = at[row]
+    if middle is None:
+        why = f": {values['status']}" if values["status"] not in (None, "ok") else ""
+        raise TableError(Problem(f"{metric} of the row '{row}' is blank{why}", "choose another --row or --of", table.file))
+    done = []
+    for swing in tried:
+        both = {end: at.get(f"{swing.name} {end}", middle) for end in ("low", "high")}
+        done.append(replace(swing, at_low=both["low"], at_high=both["high"]))
+    moving = sorted((s for s in done if s.size > 1e-12 * abs(middle) or None in (s.at_low, s.at_high)), key=lambda s: -s.size)
+    still = tuple(s.name for s in done if s not in moving)
+    found = Sensitivity(row, metric, fields[metric].unit, middle, tuple(moving), still)
+    return replace(computed, sensitivity=found), found
+
+
+def compare(table: Table, host: Host, row: str, methods: Sequence[str]) -> Result:
+    """The row under each method; what it gives for its own method's parameters stays with that method."""
+    row = find_row(table, row)
+    given = table.rows.filter(pl.col("id") == row)["method"][0] or table.defaults.get("method")
+    own = set(str(given).split("+"))
+    owners: dict[str, set[str]] = {}
+    for method in host.methods.values():
+        for name in method.parameters:
+            owners.setdefault(name, set()).add(method.name)
+    changes: dict[str, dict[str, float | str | None]] = {}
+    for name in methods:
+        stack, said, unknown = stacks.parse(name, host.methods)
+        if stack is None:
+            raise TableError(Problem(said, host.missing("method", unknown, host.methods) if unknown else ""))
+        kept = own & {stack.quantization, stack.drafting}
+        foreign = [key for key in table.rows.columns if key in owners and not owners[key] & kept]
+        changes[stack.name] = {**dict.fromkeys(foreign), "method": stack.name}
+    return compute(around(table, host, row, changes, ("best_gamma", "break_even_batch")), host)
+
+
+__all__ = ["Formula", "Sensitivity", "Swing", "around", "compare", "compute", "find_row", "sensitivity", "with_limits"]

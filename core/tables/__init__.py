@@ -1,0 +1,1 @@
+"""A table file, read and written."""

@@ -1,0 +1,1 @@
+"""A workbook that comes back: opened, understood, compared with the engine."""

@@ -1,0 +1,289 @@
+"""Native charts fed by live cells: pass time against rows, and speedup, price and the Pareto view by method."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import polars as pl
+from openpyxl.chart import Reference, ScatterChart, Series
+from openpyxl.chart.data_source import StrRef
+from openpyxl.chart.layout import Layout as ChartLayout
+from openpyxl.chart.layout import ManualLayout
+from openpyxl.chart.series import SeriesLabel
+from openpyxl.chart.shapes import GraphicalProperties
+from openpyxl.drawing.line import LineProperties
+from openpyxl.formatting.rule import FormulaRule
+from openpyxl.styles import Font
+from openpyxl.utils import get_column_letter
+from openpyxl.workbook import Workbook
+from openpyxl.worksheet.datavalidation import DataValidation
+
+from scenario import Result
+from scenario.exporters.xlsx import style as _style
+from scenario.exporters.xlsx.assumptions import widths
+from scenario.exporters.xlsx.cells import Sheet
+from scenario.exporters.xlsx.layout import FIRST, TITLES, Layout, joined
+from scenario.exporters.xlsx.passes import BF16, INT4, Passes
+from scenario.exporters.xlsx.summary import as_key, first_rows
+
+ROWS = [2**power for power in range(13)]  # 1 to 4096 token rows
+COLORS = ("1F77B4", "D55E00", "2CA02C", "9467BD", "8C564B", "E377C2", "7F7F7F", "BCBD22", "17BECF", "000000", "E6AB02", "66A61E")
+MARKS = ("circle", "square", "triangle", "diamond", "x", "star", "plus", "dash", "circle", "square", "triangle", "diamond")
+MAX_METHODS, MAX_BATCHES = 12, 40
+SPARE = 6
+"""Further batches that the charts have room for."""
+NO_POINT = "#N/A"
+"""What a chart feed shows where there is no point."""
+
+
+@dataclass
+class _Feed:
+    """The sheet of chart data, and the choices on the Charts sheet that it follows."""
+
+    sheet: Sheet
+    chosen: dict[str, tuple[str, Any]]  # input -> (cell on Charts, value at first)
+    row: int = 4
+
+
+def charts(result: Result, layout: Layout, workbook: Workbook, frame: pl.DataFrame) -> list[Sheet]:
+    """The Charts sheet and the sheet of cells that feed it."""
+    page, data = Sheet(workbook.create_sheet("Charts")), Sheet(workbook.create_sheet("Chart data"))
+    page.put(1, 1, "Charts", "scn.title")
+    page.put(2, 1, "The blue cells choose what the charts show; everything below follows.", "scn.subtitle")
+    data.put(1, 1, "Chart data", "scn.title")
+    data.put(2, 1, "What the charts draw. #N/A marks a point that does not exist, so that a chart leaves a gap there.", "scn.subtitle")
+    feed = _Feed(data, _choices(result, layout, page, workbook, frame))
+    top = 5 + len(feed.chosen)
+    page.sheet.add_chart(_roofline(result, layout, feed), f"A{top}")
+    batches = sorted(frame["batch"].drop_nulls().unique().to_list())[:MAX_BATCHES] if frame.height else []
+    if len(batches) > 1:
+        batches += batches[-1:] * min(SPARE, MAX_BATCHES - len(batches))
+        methods = frame["method"].unique(maintain_order=True).to_list()[:MAX_METHODS]
+        blocks = _by_batch(result, layout, feed, frame, batches, methods)
+        across = [
+            _lines(feed, blocks["speedup"], "Speedup against batch", "batch (sequences)", "speedup (x)", batches, one=True, log_x=True),
+            _lines(feed, blocks["usd_per_million_tokens"], "Price against batch", "batch (sequences)", "$ per 1M tokens", batches,
+                   log_x=True, log_y=True),
+            _pareto(feed, blocks, len(batches)),
+        ]  # fmt: skip
+        for chart, place in zip(across, (f"H{top}", f"A{top + 25}", f"H{top + 25}"), strict=True):
+            page.sheet.add_chart(chart, place)
+    else:
+        page.put(top + 25, 1, "With several batch sizes in the table, charts against the batch appear here.", "scn.subtitle")
+    widths(page, [11.0] * 18)
+    page.sheet.column_dimensions["A"].width = 16
+    widths(data, [26.0] + [15.0] * (MAX_METHODS + 2))
+    grey = Font(color="BFBFBF")
+    data.sheet.conditional_formatting.add("A4:N500", FormulaRule(formula=["ISNA(A4)"], font=grey))
+    _style.page(page.sheet)
+    page.sheet.page_setup.fitToHeight = 1
+    _style.page(data.sheet)
+    return [page, data]
+
+
+def _choices(result: Result, layout: Layout, page: Sheet, workbook: Workbook, frame: pl.DataFrame) -> dict[str, tuple[str, Any]]:
+    """Drop-downs for model, GPU, whatever else tells rows apart (batch and method aside), and what rows give that a pass's time reads."""
+    keys = [name for name in layout.key if name not in ("model", "gpu", "batch", "method")]
+    wanted = list(dict.fromkeys(["model", "gpu", *keys, *_given(result, layout, page)]))
+    chosen: dict[str, tuple[str, Any]] = {}
+    lists = workbook["Lists"]
+    heads = {lists.cell(4, column).value: column for column in range(1, lists.max_column + 1)}
+    start = frame
+    for name in wanted:
+        asked = result.book.summary_where.get(name)
+        found = start.filter(pl.col(name) == asked) if asked is not None else start
+        start = found if found.height else start
+    for row, name in enumerate(wanted, 4):
+        value = result.book.summary_where.get(name, start[name][0] if start.height else _left_out(result, name))
+        page.put(row, 1, name, "scn.label")
+        page.put(row, 2, value, "scn.input", _style.number_format(result.book.fields[name]))
+        page.sheet.merge_cells(start_row=row, start_column=2, end_row=row, end_column=3)
+        chosen[name] = (f"Charts!$B${row}", value)
+        source = ""
+        if name in ("model", "gpu"):
+            table = result.book.tables[f"{name}s"]
+            source = f"{TITLES[table.name]}!$A${FIRST}:$A${FIRST + len(table.rows) - 1}"
+        elif name in heads:
+            letter = get_column_letter(heads[name])
+            source = f"Lists!${letter}$5:${letter}${max(lists.max_row, 5)}"
+        if source:
+            validation = DataValidation(type="list", formula1=source, allow_blank=True)
+            page.sheet.add_data_validation(validation)
+            validation.add(f"B{row}")
+    return chosen
+
+
+def _given(result: Result, layout: Layout, page: Sheet) -> list[str]:
+    """The inputs that rows give and that the time of a pass reads; without them the chart would draw the defaults."""
+    book, rows = result.book, result.book.table.rows
+    needs = Passes(result, layout, page, {}, ROWS, 1).needs()
+    default = book.scalars.get("default_gpus")
+    found = [name for name in dict.fromkeys(item.removesuffix("_given") for item in needs)
+             if name not in ("model", "gpu", "batch", "method", "context", "weights", "kv") and name in book.fields
+             and name in rows.columns and rows[name].null_count() < rows.height]  # fmt: skip
+    return found + (["gpus"] if default is not None and not default.value and "gpus" not in found else [])  # auto: as many as the row needs
+
+
+def _left_out(result: Result, name: str) -> Any:
+    """What the first row of a table says, none of which is in the workbook."""
+    rows, default = result.book.table.rows, result.book.scalars.get(f"default_{name}")
+    given: list[Any] = rows[name].drop_nulls().head(1).to_list() if name in rows.columns else []
+    return given[0] if given else default.value if default else None
+
+
+def _roofline(result: Result, layout: Layout, feed: _Feed) -> ScatterChart:
+    """T(m) of the chosen model and GPU: both weight formats, the compute slope, the ridge."""
+    sheet = feed.sheet
+    sheet.put(feed.row, 1, "Pass time T(m) at context 0, one token row per sequence", "scn.heading")
+    passes = Passes(result, layout, sheet, feed.chosen, ROWS, feed.row + 1)
+    lines = [passes.time(BF16), passes.time(INT4), passes.time(BF16, reading=False)]
+    experts = passes.value("experts", BF16)
+    first = passes.row + 2
+    for column, head in enumerate(("token rows m", "BF16", "INT4 weights", "compute only", "ridge"), 1):
+        sheet.put(first - 1, column, head, "scn.head")
+    passes.columns(first)
+    for at, rows in enumerate(ROWS, first):
+        sheet.put(at, 1, rows, "scn.calc", "#,##0")
+        for column, (text, values) in enumerate(lines, 2):
+            value = values[at - first]
+            shows = NO_POINT if value is None else value
+            sheet.formula(at, column, f"IFERROR(({text.replace('{row}', str(at))})+0,NA())", shows, "scn.calc", "#,##0.000")
+    last = first + len(ROWS) - 1
+    straight = result.book.time_models == ["bound"]  # only the bound has two straight parts that meet at a ridge
+    if straight:
+        # The memory part of the BF16 line goes through its first two points; experts bend it, so there is no one ridge.
+        read, more, slope = lines[0][1][0], lines[0][1][1], lines[2][1][0]
+        dense = not experts.values[0] and None not in (read, more, slope) and slope - (more - read) > 1e-9 * slope
+        ridge = (2 * read - more) / (slope - (more - read)) if dense else NO_POINT
+        steeper = f"D{first}-(B{first + 1}-B{first})"
+        line = f"IF({experts.text}>0,NA(),IF({steeper}>0.000000001*D{first},(2*B{first}-B{first + 1})/({steeper}),NA()))"
+        for at, letter, low in ((last + 1, "B", read), (last + 2, "D", slope)):
+            sheet.formula(at, 1, line, ridge, "scn.calc", "#,##0")
+            sheet.formula(at, 5, f"IF(ISNUMBER($A{at}),{letter}{first},NA())", low if dense else NO_POINT, "scn.calc", "#,##0.000")
+    feed.row = last + 5
+    chart = _chart("Pass time against token rows", "token rows m", "time of one pass (ms)", log_x=True, log_y=True)
+    for column, color, dash in ((2, COLORS[0], None), (3, COLORS[1], None), (4, "7F7F7F", "sysDash")):
+        _add(chart, sheet, 1, column, first, last, color, dash=dash, head=first - 1)
+    if straight:
+        _add(chart, sheet, 1, 5, last + 1, last + 2, "C00000", dash="dash", head=first - 1)
+    return chart
+
+
+def _by_batch(result: Result, layout: Layout, feed: _Feed, frame: pl.DataFrame, batches: list[float], methods: list[str]) -> dict[str, int]:
+    """A block per metric, batch down and method across; returns the header row of each."""
+    sheet, keys = feed.sheet, first_rows(frame)
+    sheet.put(feed.row, 1, "Rows of Scenarios that the choices find", "scn.heading")
+    head = feed.row + 1
+    rows: dict[tuple[int, int], int | None] = {}
+    for index in range(len(batches)):
+        at = head + 1 + index
+        # The distinct batches of Scenarios in rising order; past the last it stands again, without points.
+        text = f"IFERROR(SMALL({layout.span('batch')},COUNTIF({layout.span('batch')},\"<=\"&A{at - 1})+1),A{at - 1})" if index else f"MIN({layout.span('batch')})"
+        sheet.formula(at, 1, text, batches[index], "scn.calc", "#,##0")
+    span = layout.span("method")
+    for column, method in enumerate(methods, 2):
+        letter, before = get_column_letter(column), f"$A{head}:{get_column_letter(column - 1)}{head}"
+        place = f"SUMPRODUCT(MIN(ROW({span})-{FIRST - 1}+1E9*((COUNTIF({before},{span})>0)+({span}=\"\"))))"  # the first row of another method
+        sheet.formula(head, column, f'IFERROR(INDEX({span},{place}),"")', method, "scn.head")
+        for index, batch in enumerate(batches):
+            at = head + 1 + index
+            parts = {name: cell for name, (cell, _) in feed.chosen.items()} | {"batch": f"$A{at}", "method": f"{letter}${head}"}
+            key = joined(parts[name] for name in layout.key)
+            values = {name: value for name, (_, value) in feed.chosen.items()} | {"batch": batch, "method": method}
+            again = index > 0 and batches[index - 1] == batch
+            found = None if again else keys.get("|".join(as_key(values[name]) for name in layout.key))
+            rows[index, column] = found
+            text = f'IFERROR(MATCH({key},{layout.span("summary_key")},0),"")'
+            sheet.formula(at, column, f'IF($A{at}=$A{at - 1},"",{text})' if index else text, found, "scn.meta", "0")
+    sheet.put(head, 1, "batch", "scn.head")
+    sheet.sheet.conditional_formatting.add(f"A{head + 2}:A{head + len(batches)}", FormulaRule(formula=[f"A{head + 2}=A{head + 1}"], font=Font(color="BFBFBF")))
+    feed.row = head + len(batches) + 3
+    blocks: dict[str, int] = {}
+    for metric in ("speedup", "usd_per_million_tokens", "tpot_ms", "tokens_per_s_per_gpu"):
+        item = result.book.fields[metric]
+        sheet.put(feed.row, 1, f"{metric} ({item.unit})", "scn.heading")
+        top = feed.row + 1
+        blocks[metric] = top
+        sheet.put(top, 1, "batch", "scn.head")
+        for index, batch in enumerate(batches):
+            sheet.formula(top + 1 + index, 1, f"A{head + 1 + index}", batch, "scn.calc", "#,##0")
+        for column, method in enumerate(methods, 2):
+            letter = get_column_letter(column)
+            sheet.formula(top, column, f"{letter}${head}", method, "scn.head")
+            for index in range(len(batches)):
+                place = f"{letter}${head + 1 + index}"
+                cell = f"INDEX({layout.span(metric)},{place})"
+                row = rows[index, column]
+                value = frame[metric][row - 1] if row else None
+                text = f'IF({place}="",NA(),IF({cell}="",NA(),{cell}))'
+                sheet.formula(top + 1 + index, column, text, NO_POINT if value is None else value, "scn.calc", _style.number_format(item))
+        feed.row = top + len(batches) + 3
+    return blocks
+
+
+def _chart(title: str, x: str, y: str, *, log_x: bool = False, log_y: bool = False) -> ScatterChart:
+    chart = ScatterChart()
+    chart.title, chart.style, chart.height, chart.width = title, 2, 11.5, 17.0
+    for axis, label, log in ((chart.x_axis, x, log_x), (chart.y_axis, y, log_y)):
+        axis.title = label
+        axis.delete = False
+        axis.number_format = "General"
+        axis.majorGridlines.spPr = GraphicalProperties(ln=LineProperties(solidFill="D9D9D9")) if axis.majorGridlines else None
+        if log:
+            axis.scaling.logBase = 10
+        axis.tickLblPos = "low"
+        axis.crosses = "min"
+    chart.legend.position = "r"
+    chart.layout = ChartLayout(manualLayout=ManualLayout(x=0.1, y=0.13, w=0.64, h=0.7, xMode="edge", yMode="edge"))
+    chart.dispBlanksAs = "gap"
+    return chart
+
+
+def _add(chart: ScatterChart, sheet: Sheet, x: int, y: int, first: int, last: int, color: str, *, dash: str | None = None,
+         head: int, mark: str = "none", x_block: int | None = None, y_block: int | None = None) -> None:  # fmt: skip
+    xs = Reference(sheet.sheet, min_col=x, min_row=x_block or first, max_row=(x_block or first) + last - first)
+    ys = Reference(sheet.sheet, min_col=y, min_row=y_block or first, max_row=(y_block or first) + last - first)
+    series = Series(ys, xs)
+    label = Reference(sheet.sheet, min_col=y, min_row=head)
+    series.tx = SeriesLabel()
+    series.tx.strRef = StrRef(f=str(label))
+    series.graphicalProperties = GraphicalProperties(ln=LineProperties(solidFill=color, w=22000, prstDash=dash))
+    series.marker.symbol = mark
+    if mark != "none":
+        series.marker.size = 6
+        series.marker.graphicalProperties = GraphicalProperties(solidFill=color, ln=LineProperties(solidFill=color))
+    series.smooth = False
+    chart.series.append(series)
+
+
+def _methods(feed: _Feed, block: int) -> int:
+    column = 2
+    while feed.sheet.sheet.cell(block, column).value is not None:
+        column += 1
+    return column - 2
+
+
+def _lines(feed: _Feed, block: int, title: str, x: str, y: str, batches: list[float], *, one: bool = False, log_x: bool = False,
+           log_y: bool = False) -> ScatterChart:  # fmt: skip
+    chart = _chart(title, x, y, log_x=log_x, log_y=log_y)
+    last = block + len(batches)
+    count = _methods(feed, block)
+    for index in range(count):
+        _add(chart, feed.sheet, 1, 2 + index, block + 1, last, COLORS[index], head=block, mark=MARKS[index])
+    if one:
+        column = count + 2
+        feed.sheet.put(block, column, "as fast as vanilla", "scn.head")
+        for row in range(block + 1, last + 1):
+            feed.sheet.put(row, column, 1, "scn.calc")
+        _add(chart, feed.sheet, 1, column, block + 1, last, "404040", dash="dash", head=block)
+    return chart
+
+
+def _pareto(feed: _Feed, blocks: dict[str, int], batches: int) -> ScatterChart:
+    chart = _chart("TPOT against throughput", "tokens/s per GPU", "TPOT (ms)", log_x=True, log_y=True)
+    xs, ys = blocks["tokens_per_s_per_gpu"], blocks["tpot_ms"]
+    for index in range(_methods(feed, ys)):
+        _add(chart, feed.sheet, 2 + index, 2 + index, ys + 1, ys + batches, COLORS[index], head=ys, mark=MARKS[index],
+             x_block=xs + 1, y_block=ys + 1)  # fmt: skip
+    return chart

@@ -1,0 +1,224 @@
+"""Where everything stands in the workbook: the addresses that formulas are compiled against.
+
+Row formulas refer to their own row with the column fixed (``$D12``), scalars by defined names that point at
+one cell, catalog values by position in an absolute range. No structured references, no dynamic arrays:
+LibreOffice and Google Sheets would fail on them.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass, field, replace
+from functools import partial
+
+from openpyxl.utils import get_column_letter
+
+from scenario import Book, EntityTable, Field, compile_excel
+from scenario.exporters.xlsx.splice import ROW
+
+FIRST = 6
+"""The first data row of every sheet with a table; its header is the row above."""
+SPARE = 50
+"""Free rows below a catalog table that lookups already cover."""
+TITLES = {"models": "Models", "gpus": "GPUs", "methods": "Methods", "formats": "Formats", "time_models": "Time models",
+          "encoders": "Encoders", "hardware": "Hardware"}  # fmt: skip
+CORE = ("model", "gpu", "method")
+RESULTS = (
+    "status", "fits", "bound", "tokens_per_round", "round_ms", "tpot_ms", "tokens_per_s", "speedup", "memory_gb", "max_batch",
+    "usd_per_million_tokens", "basis", "tpot_low_ms", "tpot_high_ms", "tokens_per_s_low", "tokens_per_s_high", "speedup_low",
+    "speedup_high", "verdict", "usd_low", "usd_high", "ttft_ms", "ttft_low_ms", "ttft_high_ms", "requests_per_s",
+)  # fmt: skip
+"""What people come for stands right beside the inputs; the working follows further right."""
+POSITIONS = 16
+
+
+@dataclass(frozen=True)
+class Column:
+    """One column of the Scenarios sheet.
+
+    ``band`` is INPUT, RESULT, MORE INPUT (inputs that no row gives yet), APPLIED (what applies to the row), LOOKUP or CALC; ``formula`` the template with the
+    row number left open, empty for an input. ``item`` is None for a helper column that only the workbook has.
+    """
+
+    name: str
+    band: str
+    letter: str
+    formula: str = ""
+    item: Field | None = None
+    doc: str = ""
+
+
+@dataclass
+class Layout:
+    """The addresses of one workbook. ``rows`` is how many scenarios it holds."""
+
+    book: Book
+    rows: int
+    columns: dict[str, Column] = field(default_factory=dict)
+    key: tuple[str, ...] = ()
+    helpers: dict[str, dict[str, Column]] = field(default_factory=dict)
+    """The columns of the sheets that stand beside Scenarios row for row, by sheet and name."""
+
+    @property
+    def last(self) -> int:
+        return FIRST + max(self.rows, 1) - 1
+
+    @property
+    def computed_runs(self) -> list[tuple[str, str]]:
+        """The letters of the first and last column of each unbroken run of computed columns."""
+        runs: list[tuple[str, str]] = []
+        fresh = True
+        for column in self.columns.values():
+            if column.formula:
+                runs = [*runs, (column.letter, column.letter)] if fresh else [*runs[:-1], (runs[-1][0], column.letter)]
+            fresh = not column.formula
+        return runs
+
+    def span(self, name: str) -> str:
+        """The absolute range of a column of Scenarios, with its sheet."""
+        letter = self.columns[name].letter
+        return f"Scenarios!${letter}${FIRST}:${letter}${self.last}"
+
+    def entity_letter(self, table: EntityTable, name: str) -> str:
+        """The column of a catalog sheet in which a field stands: name, title, inputs, computed, sources."""
+        order = ["name", "title", *(f.name for f in table.inputs), *(f.name for f in table.columns), *entity_notes(table)]
+        return str(get_column_letter(order.index(name) + 1))
+
+    def entity_span(self, table: EntityTable, name: str) -> str:
+        """The absolute range of a catalog column, spare rows included."""
+        letter = self.entity_letter(table, name)
+        return f"{sheet_ref(TITLES[table.name])}!${letter}${FIRST}:${letter}${FIRST + len(table.rows) + SPARE - 1}"
+
+    def vector_range(self, series: str, part: str) -> str:
+        """The ranges that ``at()`` and ``curve()`` read."""
+        if series == "profiles":
+            last = FIRST + len(self.book.vectors.profiles) + SPARE - 1
+            if part == "names":
+                return f"Profiles!$A${FIRST}:$A${last}"
+            first = 2 + POSITIONS  # after the name and the rates
+            return f"Profiles!${get_column_letter(first)}${FIRST}:${get_column_letter(first + POSITIONS)}${last}"
+        if series == "trees":
+            last = FIRST + max(len(self.book.vectors.trees), 1) - 1
+            if part == "names":
+                return f"Trees!$A${FIRST}:$A${last}"
+            first = 4 if part == "tokens" else 4 + POSITIONS + 1  # tree, nodes, depth, then tokens, then rows
+            return f"Trees!${get_column_letter(first)}${FIRST}:${get_column_letter(first + POSITIONS)}${last}"
+        start = FIRST
+        for name, curve in self.book.vectors.curves.items():
+            if name == series:
+                letter = {"x": "B", "y": "C", "slope": "D"}[part]
+                return f"Curves!${letter}${start}:${letter}${start + len(curve.points) - 1}"
+            start += len(curve.points)
+        raise KeyError(series)
+
+    @property
+    def empty(self) -> set[str]:
+        """Names whose cells may be truly empty."""
+        given = {item.name for item in self.book.fields.values() if item.role == "input"}
+        return given | set(self.book.scalars)
+
+
+def entity_notes(table: EntityTable) -> list[str]:
+    """What a catalog sheet says beside its numbers."""
+    return [key for key in ("doc", "price_source", "source") if any(key in row for row in table.rows)]
+
+
+def sheet_ref(title: str) -> str:
+    """A sheet's name as a formula writes it."""
+    return f"'{title}'" if " " in title else title
+
+
+def joined(cells: Iterable[str]) -> str:
+    """The formula of a row's key: a text, also where it is of one number."""
+    parts = list(cells)
+    return '&"|"&'.join(parts) + ('&""' if len(parts) == 1 else "") or '""'
+
+
+def lay_out(book: Book, rows: int, key: tuple[str, ...]) -> Layout:
+    """Give every column its place and its formula. ``key`` names the columns the Summary finds rows by."""
+    layout = Layout(book, rows, key=key)
+    fields = list(book.fields.values())
+    inputs = [item for item in fields if item.role == "input"]
+    applied = [item for item in fields if item.role == "calc" and item.parameter is not None]
+    applied += [item for item in fields if item.role == "calc" and item.parameter is None and f"{item.name}_given" in book.fields]
+    lookups = [item for item in fields if item.role == "lookup"]
+    results = [book.fields[name] for name in (*RESULTS, *book.table.columns) if name in book.fields]
+    done = {item.name for item in (*inputs, *applied, *lookups, *results)}
+    calcs = [item for item in fields if item.name not in done and not item.sheet]
+    keys = list(dict.fromkeys((item.lookup.table, item.lookup.key) for item in lookups if item.lookup))
+    given = {name for name in book.table.rows.columns if book.table.rows[name].null_count() < book.table.rows.height}
+    # Inputs that no row gives stand behind the results, so that what is used and what comes of it meet the eye together.
+    used = [item for item in inputs if item.name.removesuffix("_given") in given or not item.facts.blank]
+    plan: list[tuple[str, str, Field | None, str]] = [(item.name, "INPUT", item, "") for item in used]
+    plan += [(item.name, "RESULT", item, "") for item in results]
+    plan += [(item.name, "MORE INPUT", item, "") for item in inputs if item not in used]
+    # From here on a column stands right of what it reads, so far as that goes: catalog entries that the row names,
+    # then what applies to it, then the entries that this in turn names.
+    first = [item for item in applied if item.name in CORE]
+    plan += [(item.name, "APPLIED", item, "") for item in first]
+    plan += _lookups([key for key in keys if key[1] in CORE], lookups)
+    plan += [(item.name, "APPLIED", item, "") for item in applied if item not in first]
+    plan += _lookups([key for key in keys if key[1] not in CORE], lookups)
+    plan += [(item.name, "CALC", item, "") for item in calcs]
+    plan.append(("summary_key", "CALC", None, "What the Summary finds the row by."))
+    letters = {name: get_column_letter(index) for index, (name, *_) in enumerate(plan, 1)}
+    elsewhere: dict[str, str] = {}
+    for helper in (item for item in fields if item.sheet):
+        beside = layout.helpers.setdefault(helper.sheet, {})
+        letters[helper.name], elsewhere[helper.name] = get_column_letter(len(beside) + 2), helper.sheet
+        beside[helper.name] = Column(helper.name, "CALC", letters[helper.name], "", helper)
+
+    def reference(name: str, here: str = "") -> str:
+        if name in book.scalars:
+            return name
+        there = elsewhere.get(name, "")
+        return (f"{sheet_ref(there or 'Scenarios')}!" if there != here else "") + f"${letters[name]}{ROW}"
+
+    for name, band, item, doc in plan:
+        formula = ""
+        if item is None and name == "summary_key":
+            formula = joined(reference(part) for part in key)
+        elif item is None:
+            by = name.removesuffix("_row")
+            table = next(table for table, key_name in keys if key_name == by)
+            found = f"MATCH({reference(by)},{layout.entity_span(book.tables[table], 'name')},0)"
+            # A blank key has no entry. IF(key="","",...) would say so better, but LibreOffice computes it wrongly in
+            # some long columns; a name that is not found is counted on the sheet Checks instead.
+            formula = f'IFERROR({found},"")' if book.fields[by].facts.blank else found
+        elif item.lookup is not None:
+            table_name, by, source = item.lookup.table, item.lookup.key, item.lookup.field
+            entity = book.tables[table_name]
+            row = reference(f"{by}_row")
+            formula = f"INDEX({layout.entity_span(entity, source)},{row})"
+            if entity.fields[source].facts.blank:
+                formula = f'IF({formula}="","",{formula})'
+            if book.fields[by].facts.blank:
+                formula = f'IF({row}="","",{formula})'
+        elif item.node is not None:
+            formula = compile_excel(item.node, reference, layout.vector_range, layout.empty)
+        layout.columns[name] = Column(name, band, letters[name], formula, item, doc)
+    for sheet, beside in layout.helpers.items():
+        for name, column in beside.items():
+            assert column.item is not None
+            assert column.item.node is not None
+            text = compile_excel(column.item.node, partial(reference, here=sheet), layout.vector_range, layout.empty)
+            beside[name] = replace(column, formula=text)
+    return layout
+
+
+def _lookups(keys: list[tuple[str, str]], lookups: list[Field]) -> list[tuple[str, str, Field | None, str]]:
+    """For each key the position of its entry, then what is read from there."""
+    found: list[tuple[str, str, Field | None, str]] = []
+    for table, by in keys:
+        found.append((f"{by}_row", "LOOKUP", None, f"Where {by} stands on the sheet {TITLES[table]}."))
+        found += [(item.name, "LOOKUP", item, "") for item in lookups if item.lookup and item.lookup.key == by]
+    return found
+
+
+def entity_formula(layout: Layout, table: EntityTable, item: Field) -> str:
+    """The template of a computed catalog column."""
+    assert item.node is not None
+    scalars = layout.book.scalars
+    return compile_excel(
+        item.node, lambda name: name if name in scalars else f"${layout.entity_letter(table, name)}{ROW}", layout.vector_range, set(scalars)
+    )
