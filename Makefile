@@ -2,19 +2,30 @@
 PYTHON ?= $(shell command -v python3.11 || command -v python3)
 VENV := .venv
 BIN := $(VENV)/bin
-SOURCES := $(shell find core plugins exporters scenarios -name "*.py" -o -name "*.yaml") pyproject.toml
+SOURCES := $(shell find core plugins exporters scenarios -name '*.py' -o -name '*.yaml') pyproject.toml
 
-.PHONY: demo test check docs bench clean
+.PHONY: demo test quick test-all check docs bench clean
 
 demo: $(VENV)/installed
 	$(BIN)/scenario run starter -o costs.xlsx
 
+# Everything but what is marked slow.
 test: $(VENV)/tested
 	$(BIN)/python -m pytest -n auto --dist loadfile
 
+# What a person wants after each edit: no workbooks, no cold processes.
+quick: $(VENV)/tested
+	$(BIN)/python -m pytest -n auto --dist loadfile -x --ignore tests/workbooks --ignore tests/whole --ignore tests/testing -m "not slow and not process"
+
+# What takes long: marked slow, run besides `make test`.
+test-all: $(VENV)/tested
+	$(BIN)/python -m pytest -n auto --dist loadfile -m slow
+
+# Style, types, complexity: none above 20, at most 4 in the mean.
 check: $(VENV)/tested
 	$(BIN)/ruff check .
 	$(BIN)/mypy --config-file pyproject.toml
+	$(BIN)/xenon --max-absolute C --max-average-num 4 core plugins exporters
 
 docs: $(VENV)/tested
 	$(BIN)/python -m scenario.cli.reference docs/

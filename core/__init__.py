@@ -29,7 +29,7 @@ if TYPE_CHECKING:
     from scenario.workbooks.extras import Added, told_lost, unmark
     from scenario.workbooks.left import Witness
 
-__version__ = "0.1.0"
+__version__ = "0.2.0"
 
 _LAZY = {
     "run": "api", "check": "api", "hookimpl": "registry.hooks", "Result": "result", "Book": "book.book", "Field": "book.book",
