@@ -105,5 +105,6 @@ def test_no_two_classes_have_one_name() -> None:
 def test_the_version_is_written_once_for_each_reader() -> None:
     """The package and its metadata say the same version, and the change log has an entry for it."""
     version = re.search(r'^version = "([\d.]+)"$', (ROOT / "pyproject.toml").read_text(encoding="utf-8"), re.MULTILINE)
-    assert version and version[1] == scenario.__version__
+    assert version
+    assert version[1] == scenario.__version__
     assert f"## [{version[1]}]" in (ROOT / "CHANGELOG.md").read_text(encoding="utf-8")
