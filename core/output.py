@@ -8,7 +8,7 @@ import os
 import stat
 import tempfile
 from pathlib import Path
-from typing import TYPE_CHECKING, BinaryIO
+from typing import TYPE_CHECKING, BinaryIO, Protocol
 
 from scenario.common.errors import OutputError, Problem, ScenarioError, nearest
 from scenario.model.spec import Exporter
@@ -17,7 +17,14 @@ from scenario.registry.host import Host
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from scenario.result import Result
+    import polars as pl
+
+
+class Written(Protocol):
+    """What is known here of a result that is written; see :class:`scenario.Result`."""
+
+    full: pl.DataFrame
+    host: Host
 
 
 def exporter_for(host: Host, path: str, format: str | None = None) -> Exporter:
@@ -49,13 +56,13 @@ def check_size(exporter: Exporter, rows: int) -> None:
                      "write .parquet or .csv, or leave rows out with where:")  # fmt: skip
 
 
-def write(path: Path, exporter: Exporter, result: Result) -> Path:
+def write(path: Path, exporter: Exporter, result: Written) -> Path:
     """Write a result; see :func:`replace` for what is promised."""
     check_size(exporter, result.full.height)
     return replace(path, lambda stream: fill(exporter, result, stream))
 
 
-def fill(exporter: Exporter, result: Result, stream: BinaryIO) -> None:
+def fill(exporter: Exporter, result: Written, stream: BinaryIO) -> None:
     """Let an exporter write; a fault of its own becomes one line that names the plugin it came from."""
     try:
         exporter.write(result, stream)

@@ -4,23 +4,49 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field, replace
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 import polars as pl
 
+from scenario import output as files
 from scenario.book.book import Book
 from scenario.engine.evaluator import Evaluator
 from scenario.formulas.to_polars import compile_polars
 from scenario.registry.host import Host
 
-if TYPE_CHECKING:
-    from scenario.questions.variants import Sensitivity
-
-
 LEFT_OUT = "#| "
 """How the lines of a table begin that give rows which ``where`` left out."""
 MOST_LEFT_OUT = 5_000
 """Rows that are kept that way."""
+
+
+@dataclass(frozen=True)
+class Swing:
+    """What one input does to a metric: its value in the row, and the low and high ones tried (None: not tried)."""
+
+    name: str
+    unit: str
+    base: float
+    low: float | None
+    high: float | None
+    at_low: float | None = None
+    at_high: float | None = None
+
+    @property
+    def size(self) -> float:
+        """How far apart the two ends lie, the row's own value aside where an end was not tried or has no value."""
+        return abs((self.at_high or 0.0) - (self.at_low or 0.0)) if self.at_low is not None and self.at_high is not None else 0.0
+
+
+@dataclass(frozen=True)
+class Sensitivity:
+    """The swings of a metric around a row, the largest first. ``still`` are inputs that do not move it."""
+
+    row: str
+    metric: str
+    unit: str
+    base: float
+    swings: tuple[Swing, ...]
+    still: tuple[str, ...] = ()
 
 
 @dataclass
@@ -67,8 +93,6 @@ class Result:
 
         Raises :class:`scenario.OutputError`; what stood at ``path`` is then untouched.
         """
-        from scenario import output as files
-
         exporter = files.exporter_for(self.host, str(path), format)
         return files.write(Path(path), exporter, self)
 

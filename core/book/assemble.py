@@ -18,9 +18,9 @@ from scenario.formulas.facts import Facts
 from scenario.formulas.prune import without
 from scenario.formulas.to_text import compile_text
 from scenario.model import answers, serving, shared, stacks
+from scenario.model.kinds import parameter_facts
 from scenario.model.spec import Column, Method
 from scenario.registry import contract
-from scenario.registry.contract import parameter_facts
 from scenario.registry.host import Host
 from scenario.tables.table import Table, parameter_specs, unknown_column
 

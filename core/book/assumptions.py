@@ -14,8 +14,8 @@ from scenario.book.timing import Timing
 from scenario.formulas import expr, facts, graph
 from scenario.formulas.facts import Facts
 from scenario.model import acceptance, answers, entities, images, shared, stacks
+from scenario.model.kinds import parameter_facts
 from scenario.model.spec import Column, Parameter
-from scenario.registry.contract import parameter_facts
 
 CORE_TEXT = ("model", "gpu", "method")
 NUMBER = {"quantization": "quant_no", "drafting": "draft_no"}

@@ -14,13 +14,13 @@ from typing import Any
 from scenario.catalogs.catalog import Catalog
 from scenario.formulas.expr import UNLIMITED, Call, If, Name, Node, Number
 from scenario.formulas.facts import Facts
+from scenario.formulas.nodes import Value
 from scenario.formulas.vectors import Vectors
 from scenario.model import entities, features, serving, shared
+from scenario.model.kinds import parameter_facts
 from scenario.model.spec import Column, Method, Parameter, TimeModel
 from scenario.model.stacks import Stack
 from scenario.tables.table import Table
-
-Value = float | str | bool | None
 
 
 @dataclass(frozen=True)
@@ -136,8 +136,6 @@ class Book:
 
 def entity_inputs(fields: Mapping[str, Parameter], required: Iterable[str] = ()) -> tuple[Field, ...]:
     """The typed fields of a catalog table, with facts."""
-    from scenario.registry.contract import parameter_facts
-
     return tuple(
         Field(name, "input", parameter_facts(p, blank=p.default is None and name not in required), p.unit, doc=p.doc, parameter=p)
         for name, p in fields.items()

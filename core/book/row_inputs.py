@@ -12,8 +12,8 @@ from scenario.formulas.expr import Blank, Call, Compare, If, Name, Node, Number
 from scenario.formulas.facts import Facts
 from scenario.formulas.to_text import compile_text
 from scenario.model import acceptance
+from scenario.model.kinds import parameter_facts
 from scenario.model.spec import Method, Parameter
-from scenario.registry.contract import parameter_facts
 
 
 class RowInputs(Assumptions):

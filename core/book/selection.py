@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from dataclasses import dataclass, field, replace
 
-from scenario.model import features, shared
+from scenario.model import features, serving, shared
 from scenario.model.optional_part import Feature
 from scenario.model.spec import Column, Function, Parameter
 from scenario.tables.table import Table
@@ -62,6 +63,12 @@ def select(table: Table) -> Selection:
             inputs["context"] = replace(inputs["context"], derive="prefill_tokens + output_tokens / 2",
                                         doc=f"{inputs['context'].doc} Blank: the prompt and half the output.")  # fmt: skip
     return found
+
+
+def seen(names: Iterable[str]) -> frozenset[str]:
+    """The features that brought some of these columns."""
+    there = set(names) - set(shared.COLUMNS) - set(serving.COLUMNS)
+    return frozenset(feature.name for feature in features.FEATURES if there & set(feature.columns))
 
 
 def refuse(columns: dict[str, Column], refusals: list[tuple[str, str]]) -> None:

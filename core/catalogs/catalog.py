@@ -14,8 +14,8 @@ from scenario.common import yamltree
 from scenario.common.errors import TableError
 from scenario.common.yamltree import Node, Source
 from scenario.model import entities
+from scenario.model.kinds import value_problem
 from scenario.model.spec import Parameter
-from scenario.registry.contract import value_problem
 
 NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]*\Z")
 

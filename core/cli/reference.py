@@ -22,9 +22,9 @@ import scenario
 from scenario import api, testing
 from scenario.common import errors
 from scenario.formulas import functions
-from scenario.model import entities, shared, spec
+from scenario.model import entities, kinds, shared, spec
 from scenario.model.spec import Parameter
-from scenario.registry import contract, hooks
+from scenario.registry import hooks
 from scenario.registry import host as plugin_host
 from scenario.registry.host import HOOKS, Host
 from scenario.tables import table
@@ -65,7 +65,7 @@ def _range(parameter: Parameter) -> str:
     if parameter.kind == "choice":
         return ", ".join(parameter.choices)
     if parameter.kind in ("number", "integer"):
-        return ("whole, " if parameter.kind == "integer" else "") + contract.limit_text(parameter)
+        return ("whole, " if parameter.kind == "integer" else "") + kinds.limit_text(parameter)
     return {"flag": "0 or 1", "model": "a model's name", "profile": "a profile's name or rates"}.get(parameter.kind, parameter.kind)
 
 
@@ -246,8 +246,8 @@ def plugins(host: Host) -> Iterator[str]:
     """Hooks, the descriptions they return, the public names, the conformance kit."""
     yield from ["# The plugin contract", "", f"Version {spec.API}. A plugin is a module with hooks: functions marked with `@hookimpl`, without "
                 "arguments, each of which returns descriptions. Entry points of the group `scenario` are found by themselves.", ""]  # fmt: skip
-    kinds = {name: kind.__name__ for name, kind in HOOKS.items()}
-    yield from grid(("hook", "returns", "meaning"), [(code(n), code(k), (getattr(hooks, n).__doc__ or "")) for n, k in kinds.items()])
+    returned = {name: kind.__name__ for name, kind in HOOKS.items()}
+    yield from grid(("hook", "returns", "meaning"), [(code(n), code(k), (getattr(hooks, n).__doc__ or "")) for n, k in returned.items()])
     described: list[Any] = [spec.Column, spec.Parameter, *HOOKS.values()]
     for kind in dict.fromkeys(described):
         yield from [f"## {kind.__name__}", "", inspect.getdoc(kind) or "", ""]

@@ -18,9 +18,8 @@ from scenario.book.book import Field
 from scenario.catalogs import catalog
 from scenario.formulas import functions
 from scenario.formulas.expr import UNLIMITED
-from scenario.model import answers, entities, features, serving, shared
+from scenario.model import answers, entities, features, kinds, serving, shared
 from scenario.model.spec import Parameter
-from scenario.registry import contract
 from scenario.registry.host import Host
 from scenario.result import Result
 from scenario.workbooks.check import Checked, shown_as
@@ -190,7 +189,7 @@ def print_list(what: str, host: Host) -> None:
         for method in host.methods.values():
             _entry(f"{method.name}: {method.title}" if method.title else method.name, [method.doc, method.source and f"Source: {method.source}"])
             for name, parameter in method.parameters.items():
-                said = contract.limit_text(parameter) if parameter.kind in ("number", "integer") else parameter.kind
+                said = kinds.limit_text(parameter) if kinds.is_number(parameter) else parameter.kind
                 said = ", ".join(parameter.choices) if parameter.kind == "choice" else said
                 _entry(f"{name} = {_default(parameter)} ({said})", [parameter.doc, parameter.source and f"Source: {parameter.source}"], 2)
     elif what == "columns":

@@ -22,9 +22,8 @@ from typing import Any
 
 from scenario.catalogs.catalog import Catalog
 from scenario.common.errors import Problem, TableError, nearest
-from scenario.model import serving, shared
+from scenario.model import kinds, serving, shared
 from scenario.model.entities import FORMATS
-from scenario.registry import contract
 
 Given = Mapping[str, Any]
 """What the command says about all rows: model, gpu, gpus, weights, activations, kv, engine, batch."""
@@ -218,9 +217,9 @@ def _llama(row: Mapping[str, Any]) -> dict[str, Any]:
     name = str(row.get("model_filename") or row.get("model_type") or "")
     common = {"model": Path(name).stem, "gpu": str(row.get("gpu_info") or ""), "engine": "llamacpp", "batch": 1, "gpus": 1}
     bits = re.search(r"(?i)[-_. ](bf16|f16|q8_0|q4_[0k]\w*)", name + " " + str(row.get("model_type") or ""))
-    kinds = {"bf16": "bf16", "f16": "bf16", "q8_0": "int8"}
+    formats = {"bf16": "bf16", "f16": "bf16", "q8_0": "int8"}
     if bits:
-        common["weights"] = kinds.get(bits[1].lower(), "int4")
+        common["weights"] = formats.get(bits[1].lower(), "int4")
     if made:
         return {**common, "isl": 0, "osl": made, "context": depth + made / 2, "tpot_ms": 1000 / rate}
     return {**common, "isl": prompt, "osl": 1, "context": depth + prompt / 2, "prefill_ms": prompt * 1000 / rate}
@@ -303,7 +302,7 @@ def _complete(place: str, found: dict[str, Any], catalog: Catalog) -> Measuremen
     for name in ("gpus", "batch", "context", "isl", "osl"):
         parameter = {**shared.INPUTS, **serving.INPUTS}[name]
         # How many requests ran together may be a mean.
-        said = contract.value_problem(replace(parameter, kind="number") if name == "batch" else parameter, values[name])
+        said = kinds.value_problem(replace(parameter, kind="number") if name == "batch" else parameter, values[name])
         if said:
             raise _LeftOut(f"{name}: {said}")
     if not 0 <= point.ttft_ms < 1e9 or not 0 <= point.prefill_ms < 1e9 or point.tpot_ms < 0:

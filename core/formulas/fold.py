@@ -10,9 +10,9 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from dataclasses import replace
 
-from scenario.book.book import Value
 from scenario.formulas.expr import Binary, Blank, Call, Compare, Flag, If, Logic, Name, Negate, Node, Not, Number, Text, rebuild
 from scenario.formulas.facts import FLAG, NOTHING, TEXT, Facts, arithmetic
+from scenario.formulas.nodes import Value
 
 NEUTRAL = {"*": 1, "/": 1, "+": 0, "-": 0}
 """The right-hand number that leaves the left one as it is."""

@@ -7,6 +7,8 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field, fields, replace
 from typing import Any
 
+Value = float | str | bool | None
+"""What a formula gives; None is blank."""
 Span = tuple[int, int]
 """Line and column (both from 1) inside the formula's own text."""
 

@@ -86,14 +86,6 @@ COLUMNS: dict[str, Column] = {name: column for feature in FEATURES for name, col
 SCALARS: dict[str, Parameter] = {name: parameter for feature in FEATURES for name, parameter in feature.scalars.items()}
 
 
-def seen(names: Iterable[str]) -> frozenset[str]:
-    """The features that brought some of these columns."""
-    from scenario.model import serving, shared
-
-    there = set(names) - set(shared.COLUMNS) - set(serving.COLUMNS)
-    return frozenset(feature.name for feature in FEATURES if there & set(feature.columns))
-
-
 def active(given: Iterable[str], values: Mapping[str, Collection[float | str | None]]) -> list[Feature]:
     """The features that a table uses: ``given`` are the inputs that it gives, ``values`` what it gives them."""
     names = set(given)

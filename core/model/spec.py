@@ -8,10 +8,6 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, BinaryIO
-
-if TYPE_CHECKING:
-    from scenario.result import Result
 
 API = 1
 """The version of the plugin contract that this package offers."""
@@ -138,12 +134,12 @@ class NamedColumn:
 class Exporter:
     """A file format: ``write(result, stream)`` writes bytes; ``suffixes`` are its file endings.
 
-    ``text`` says that the format may go to a terminal (``-o -``).
+    ``result`` is a :class:`scenario.Result`, ``stream`` a binary file. ``text`` says that the format may go to a terminal (``-o -``).
     """
 
     name: str
     suffixes: tuple[str, ...]
-    write: Callable[[Result, BinaryIO], None]
+    write: Callable[..., None]
     doc: str = ""
     text: bool = False
     max_rows: int | None = None

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import Any
 
 import polars as pl
@@ -12,43 +12,12 @@ from scenario import result
 from scenario.book.assemble import assemble
 from scenario.common.errors import Problem, TableError, nearest
 from scenario.common.yamltree import Node
-from scenario.model import stacks
+from scenario.model import kinds, stacks
 from scenario.model.spec import Column, Parameter
-from scenario.registry.contract import parameter_facts, value_problem
 from scenario.registry.host import Host
-from scenario.result import Result
+from scenario.result import Result, Sensitivity, Swing
 from scenario.tables.rows import TEXT_NAMES
 from scenario.tables.table import Formula, Table, parameter_specs
-
-
-@dataclass(frozen=True)
-class Swing:
-    """What one input does to a metric: its value in the row, and the low and high ones tried (None: not tried)."""
-
-    name: str
-    unit: str
-    base: float
-    low: float | None
-    high: float | None
-    at_low: float | None = None
-    at_high: float | None = None
-
-    @property
-    def size(self) -> float:
-        """How far apart the two ends lie, the row's own value aside where an end was not tried or has no value."""
-        return abs((self.at_high or 0.0) - (self.at_low or 0.0)) if self.at_low is not None and self.at_high is not None else 0.0
-
-
-@dataclass(frozen=True)
-class Sensitivity:
-    """The swings of a metric around a row, the largest first. ``still`` are inputs that do not move it."""
-
-    row: str
-    metric: str
-    unit: str
-    base: float
-    swings: tuple[Swing, ...]
-    still: tuple[str, ...] = ()
 
 
 def find_row(table: Table, row: str | None) -> str:
@@ -68,7 +37,7 @@ def around(table: Table, host: Host, row: str, changes: Mapping[str, Mapping[str
 
     def kind(name: str) -> Any:
         spec = specs.get(name)
-        text = name in TEXT_NAMES or (spec is not None and spec.kind in ("model", "profile", "tree", "choice")) or name in ("weights", "kv")
+        text = name in TEXT_NAMES or (spec is not None and kinds.is_text(spec)) or name in ("weights", "kv")
         return pl.String if text else pl.Float64
 
     frame = pl.DataFrame({name: pl.Series([line.get(name) for line in lines], dtype=kind(name)) for name in names})
@@ -98,12 +67,12 @@ def numbers(table: Table, host: Host) -> dict[str, Parameter]:
 
     known = {**shared.INPUTS, **parameter_specs(host)}
     known["gpus"] = replace(known["gpus"], low=1)  # 0 stands for auto, which is not a size to vary
-    return {name: p for name, p in known.items() if p.kind in ("number", "integer")}
+    return {name: p for name, p in known.items() if kinds.is_number(p)}
 
 
 def ends(parameter: Parameter, value: float, share: float) -> tuple[float | None, float | None]:
     """The value less and more ``share`` of it, within the allowed range; whole numbers move by 1 at least."""
-    facts = parameter_facts(parameter)
+    facts = kinds.parameter_facts(parameter)
     step = value * share
     if facts.integer:
         step = max(float(round(step)), 1.0)
@@ -127,7 +96,7 @@ def sensitivity(
         if name not in known:
             raise TableError(Problem(f"--range {name}: there is no such input", nearest(name, known)))
         for end in ranges[name]:
-            if said := value_problem(known[name], end):
+            if said := kinds.value_problem(known[name], end):
                 raise TableError(Problem(f"--range {name}: {said}"))
     values = base.full.row(0, named=True)
     tried: list[Swing] = []

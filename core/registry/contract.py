@@ -7,82 +7,20 @@ import re
 from collections.abc import Callable, Mapping
 from dataclasses import fields
 from functools import lru_cache
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
+from scenario.catalogs import catalog, series
 from scenario.common import yamltree
 from scenario.common.errors import FormulaError, PluginError, Problem, nearest
 from scenario.formulas import expr, facts, functions
 from scenario.formulas.facts import Facts
 from scenario.model import answers, entities, features, serving, shared
+from scenario.model.kinds import KINDS, is_text, parameter_facts, value_problem
 from scenario.model.spec import API, Column, Exporter, Function, Method, NamedColumn, Parameter, Preset, TimeModel
-
-if TYPE_CHECKING:
-    from scenario.registry.host import Host
+from scenario.registry.loaded import Host
 
 _SLUG = re.compile(r"[a-z][a-z0-9]*([._-][a-z0-9]+)*\Z")
-KINDS = ("number", "integer", "flag", "model", "profile", "tree", "choice")
 RESERVED = {*expr.LITERALS, *expr.CONSTANTS, *keyword.kwlist}
-TEXT_KINDS = ("model", "profile", "tree", "choice")
-
-
-def parameter_facts(parameter: Parameter, *, blank: bool | None = None) -> Facts:
-    """What a formula may take for granted of a parameter's value."""
-    if blank is None:
-        blank = parameter.default is None
-    if parameter.kind in TEXT_KINDS:
-        return Facts("text", blank=blank)
-    if parameter.kind == "flag":
-        return Facts("number", 0, 1, blank=blank, integer=True)
-    low = -1e15 if parameter.low is None else parameter.low
-    if parameter.above is not None:
-        low = parameter.above
-    high = 1e15 if parameter.high is None else parameter.high
-    return Facts("number", low, high, parameter.above is not None, False, blank, parameter.kind == "integer")
-
-
-def value_problem(parameter: Parameter, value: Any) -> str:
-    """What is wrong with a typed value for a parameter, or an empty text.
-
-    Catalog names (``model``, ``profile``) are only checked to be text: the catalog knows the rest.
-    """
-    if parameter.kind in TEXT_KINDS:
-        if not isinstance(value, str):
-            return f"a text is needed, not {_shown(value)}"
-        if parameter.kind == "choice" and value not in parameter.choices:
-            return f"'{yamltree.show(value)}' is not one of {', '.join(parameter.choices)}"
-        return ""
-    if isinstance(value, bool) and parameter.kind == "flag":
-        return ""
-    if isinstance(value, bool) or not isinstance(value, int | float):
-        return f"a number is needed, not {_shown(value)}"
-    limits = parameter_facts(parameter)
-    if value != value or abs(value) > 1e300:
-        return f"{yamltree.show(value)} is not a number that can be used"
-    if limits.integer and value != int(value):
-        return f"a whole number is needed, not {_number(value)}"
-    if not limits.may_be(value):
-        return f"{_number(value)} is out of range: {limit_text(parameter)}"
-    return ""
-
-
-def _number(value: float) -> str:
-    return f"{value:,.12g}" if abs(value) < 1e15 else f"{value:.6g}"
-
-
-def _shown(value: Any) -> str:
-    if value is None or value == "":
-        return "a blank"
-    return yamltree.show(value) if isinstance(value, bool | int | float) else f"'{yamltree.show(value)}'"
-
-
-def limit_text(parameter: Parameter) -> str:
-    """The allowed range of a parameter in words."""
-    facts = parameter_facts(parameter)
-    low = f"more than {_number(facts.low)}" if facts.open_low else f"at least {_number(facts.low)}"
-    bounds = [low] if facts.low > -1e15 else []
-    if facts.high < 1e15:
-        bounds.append(f"at most {_number(facts.high)}")
-    return " and ".join(bounds) or "any number"
 
 
 @lru_cache(maxsize=1)
@@ -187,7 +125,7 @@ def _check_method(method: Method, host: Host) -> list[Problem]:
                     for field in (*entities.MODEL_FIELDS, *entities.MODEL_COLUMNS)}  # fmt: skip
         for other in host.methods.values():
             mine = other.parameters.get(name)
-            if mine is not None and mine.kind != parameter.kind and {mine.kind, parameter.kind} & set(TEXT_KINDS):
+            if mine is not None and mine.kind != parameter.kind and (is_text(mine) or is_text(parameter)):
                 problems.append(Problem(f"method '{other.name}' has a parameter of this name and another kind", place=place))
         env[name] = parameter_facts(parameter)
     for name, column in method.columns.items():
@@ -249,11 +187,6 @@ def format_problem(text: str) -> str:
 
 def named_problem(parameter: Parameter, value: Any) -> str:
     """What is wrong with a plugin's value that names a model or an acceptance profile."""
-    from scenario.catalogs import (
-        catalog,
-        series,  # they read this module
-    )
-
     if parameter.kind == "model" and value not in catalog.builtin().models:
         return f"there is no model '{value}' in the catalog"
     if parameter.kind == "profile":

@@ -13,7 +13,6 @@ import importlib.util
 import pkgutil
 import sys
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass, field
 from importlib import metadata
 from pathlib import Path
 from types import ModuleType
@@ -24,79 +23,13 @@ import pluggy
 from scenario.common.errors import PluginError, Problem, ScenarioError, nearest
 from scenario.model import acceptance
 from scenario.model.spec import Exporter, Function, Method, NamedColumn, Preset, TimeModel
-from scenario.registry import hooks
+from scenario.registry import hooks, loops
 from scenario.registry.contract import check_item
+from scenario.registry.loaded import HOOKS, Host, Plugin
 
 GROUP = "scenario"
 BUILT_IN = "built in"
 MAX_ITEMS = 10_000
-HOOKS: dict[str, type] = {
-    "scenario_functions": Function, "scenario_methods": Method, "scenario_time_models": TimeModel,
-    "scenario_columns": NamedColumn, "scenario_presets": Preset, "scenario_exporters": Exporter,
-}  # fmt: skip
-"""Every hook and what it returns, in the order in which the answers depend on each other."""
-
-
-@dataclass
-class Plugin:
-    """One plugin as ``scenario plugins`` shows it.
-
-    ``origin`` is ``built in``, an installed distribution with its version, or the file or module that
-    ``-p`` named; ``state`` is ``loaded``, ``failed`` or ``off``; ``adds`` lists what it brought.
-    """
-
-    name: str
-    origin: str
-    state: str = "loaded"
-    error: str = ""
-    adds: list[str] = field(default_factory=list)
-
-
-@dataclass
-class Host:
-    """All that plugins brought, by kind and name. ``owners`` maps (kind, name) to the plugin."""
-
-    plugins: list[Plugin] = field(default_factory=list)
-    items: dict[type, dict[str, Any]] = field(default_factory=lambda: {kind: {} for kind in HOOKS.values()})
-    owners: dict[tuple[type, str], Plugin] = field(default_factory=dict)
-
-    @property
-    def methods(self) -> dict[str, Method]:
-        return self.items[Method]
-
-    @property
-    def time_models(self) -> dict[str, TimeModel]:
-        return self.items[TimeModel]
-
-    @property
-    def functions(self) -> dict[str, Function]:
-        return self.items[Function]
-
-    @property
-    def columns(self) -> dict[str, NamedColumn]:
-        return self.items[NamedColumn]
-
-    @property
-    def presets(self) -> dict[str, Preset]:
-        return self.items[Preset]
-
-    @property
-    def exporters(self) -> dict[str, Exporter]:
-        return self.items[Exporter]
-
-    @property
-    def failures(self) -> list[Plugin]:
-        return [plugin for plugin in self.plugins if plugin.state == "failed"]
-
-    def missing(self, what: str, name: str, known: Iterable[str]) -> str:
-        """A hint for an unknown ``name``: a near miss, or the installed plugin that failed to load."""
-        failed = "; ".join(f"plugin '{plugin.name}' ({plugin.origin}) failed to load: {plugin.error}" for plugin in self.failures)
-        known = list(known)
-        hint = nearest(name, known) or f"known {what}s: {', '.join(known)}"
-        off = [plugin.name for plugin in self.plugins if plugin.state == "off"]
-        if off:
-            hint += f"; switched off: {', '.join(off)}"
-        return f"{hint}; {failed}" if failed else hint
 
 
 def load(names: Sequence[str] = (), *, third_party: bool = True) -> Host:
@@ -261,8 +194,6 @@ def _take(host: Host, plugin: Plugin, hook: str, item: Any) -> None:
         raise PluginError(f"{hook}() gave {type(item).__name__} where {kind.__name__} is due")
     check_item(item, host)
     if plugin.origin != BUILT_IN:  # those are tested
-        from scenario.registry import loops  # which reads this module
-
         problems = [*loops.of(item, host)]
         if problems:
             raise PluginError(problems)

@@ -11,7 +11,7 @@ from scenario.formulas import expr, graph
 from scenario.model import shared
 from scenario.model.spec import Column, Method, Parameter, TimeModel
 from scenario.registry import contract
-from scenario.registry.host import Host
+from scenario.registry.loaded import Host
 
 Trees = Mapping[str, tuple[tuple[str, ...], expr.Node]]
 

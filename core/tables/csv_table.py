@@ -19,9 +19,8 @@ import polars as pl
 from scenario.catalogs.catalog import number_hint
 from scenario.common.errors import Problem, TableError
 from scenario.common.yamltree import MAX_BYTES, Node, Source
-from scenario.model import entities, features, serving, shared
+from scenario.model import entities, features, kinds, serving, shared
 from scenario.model.spec import Parameter
-from scenario.registry import contract
 from scenario.registry.host import Host
 from scenario.tables.reader import CORE, Reader
 from scenario.tables.rows import CONTEXT_FROM, TEXT_NAMES, Expander
@@ -86,7 +85,7 @@ def load(path: str | Path, host: Host, *, max_rows: int = MAX_ROWS) -> Table:
 
 
 def _is_text(name: str, known: Mapping[str, Parameter]) -> bool:
-    return name in TEXT_NAMES or (name in known and known[name].kind in contract.TEXT_KINDS)
+    return name in TEXT_NAMES or (name in known and kinds.is_text(known[name]))
 
 
 class _CsvReader(Reader):

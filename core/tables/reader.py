@@ -12,7 +12,7 @@ from scenario.catalogs import draft_trees as trees
 from scenario.common.errors import FormulaError, ScenarioError, nearest
 from scenario.common.yamltree import Node, Source
 from scenario.formulas.vectors import Profile, Tree, Vectors
-from scenario.model import acceptance, answers, serving, shared, stacks
+from scenario.model import acceptance, answers, kinds, serving, shared, stacks
 from scenario.model.spec import Column, Parameter
 from scenario.model.stacks import Stack
 from scenario.registry import contract
@@ -162,12 +162,12 @@ class Reader:
         if isinstance(value, dict | list) or value is None:
             self.source.say(node, f"{name} is one value, not {node.kind}")
             return None
-        if parameter.kind in contract.TEXT_KINDS and not isinstance(value, str):
+        if kinds.is_text(parameter) and not isinstance(value, str):
             value = node.shown
-        said = contract.value_problem(parameter, value)
+        said = kinds.value_problem(parameter, value)
         if said:
             near = nearest(str(value), parameter.choices) if parameter.choices else ""
-            if parameter.kind not in contract.TEXT_KINDS:
+            if not kinds.is_text(parameter):
                 near = catalog.number_hint(value)
             self.source.say(node, f"{name}: {said}", near)
             return None

@@ -9,10 +9,9 @@ from typing import TYPE_CHECKING, Any
 import polars as pl
 
 from scenario.common.yamltree import Node
-from scenario.model import features, serving, shared
+from scenario.model import features, kinds, serving, shared
 from scenario.model.entities import FORMATS
 from scenario.model.spec import Parameter
-from scenario.registry import contract
 
 if TYPE_CHECKING:
     from scenario.tables.reader import Reader
@@ -201,7 +200,7 @@ class Expander:
         for name in self.shared_by & found.keys():
             for parameter, method in self.owners(name, self.methods(found)):
                 for value, item in found[name]:
-                    said = contract.value_problem(parameter, value) if value is not None else ""
+                    said = kinds.value_problem(parameter, value) if value is not None else ""
                     if said:
                         self.source.say(item, f"{name} of method '{method}': {said}")
 
@@ -294,7 +293,7 @@ class Expander:
         return list(made)
 
     def dtype(self, name: str) -> type[pl.DataType]:
-        if name in TEXT_NAMES or self.known[name].kind in contract.TEXT_KINDS:
+        if name in TEXT_NAMES or kinds.is_text(self.known[name]):
             return pl.String
         return pl.Float64
 

@@ -9,9 +9,8 @@ from collections.abc import Iterable, Mapping
 from typing import Any
 
 from scenario.catalogs import catalog
-from scenario.model import entities, serving, shared, stacks
+from scenario.model import entities, kinds, serving, shared, stacks
 from scenario.model.spec import Method, Parameter, TimeModel
-from scenario.registry import contract
 from scenario.registry.host import Host
 from scenario.tables.table import KEYS, VERSION, parameter_specs
 
@@ -62,8 +61,8 @@ def _parameter(parameter: Parameter, *, blank: bool = True) -> Schema:
         return {**found, "$ref": "#/definitions/model"}
     if kind == "profile":
         return {**found, "type": ["string", "array", "number", *(["null"] if blank else [])]}
-    kinds = ["integer"] if kind == "integer" else ["number", "boolean"] if kind == "flag" else ["number"]
-    limits = contract.parameter_facts(parameter)
+    types = ["integer"] if kind == "integer" else ["number", "boolean"] if kind == "flag" else ["number"]
+    limits = kinds.parameter_facts(parameter)
     if parameter.choices:  # a number, or a word in its place
         number = {"type": "integer", "minimum": max(limits.low, 1), "maximum": limits.high}
         return {**found, "anyOf": [number, {"enum": [*parameter.choices, *([None] if blank else [])]}]}
@@ -71,7 +70,7 @@ def _parameter(parameter: Parameter, *, blank: bool = True) -> Schema:
         found["exclusiveMinimum" if limits.open_low else "minimum"] = limits.low
     if limits.high < 1e15:
         found["maximum"] = limits.high
-    return {**found, "type": [*kinds, *(["null"] if blank else [])]}
+    return {**found, "type": [*types, *(["null"] if blank else [])]}
 
 
 def _one_or_many(value: Schema) -> Schema:

@@ -22,7 +22,7 @@ from scenario.common.errors import ScenarioError
 from scenario.engine.evaluator import Evaluator
 from scenario.formulas.expr import Call, Node, Text, names, walk
 from scenario.formulas.to_excel import compile_excel
-from scenario.model import shared, stacks
+from scenario.model import kinds, shared, stacks
 from scenario.model.spec import Method, Parameter
 from scenario.registry import contract
 from scenario.registry import host as plugin_host
@@ -109,7 +109,7 @@ def _points(method: Method) -> list[dict[str, float]]:
 
 def _span(parameter: Parameter) -> list[float]:
     """A few values from the lowest to the highest that a parameter allows, and sensible ones where it has no limit."""
-    limits = contract.parameter_facts(parameter)
+    limits = kinds.parameter_facts(parameter)
     default = float(parameter.default) if isinstance(parameter.default, int | float) else 1.0
     low = limits.low if limits.low > -1e9 else min(0.0, default)
     high = limits.high if limits.high < 1e9 else max(4 * abs(default), 10.0)
@@ -174,7 +174,7 @@ def limits(subject: Subject) -> Iterator[str]:
     method = subject.method
     quantizes = "quantization" in stacks.slots(method)
     off = {name: value for name, value in subject.off.items() if name in method.parameters}
-    if off and all(contract.parameter_facts(method.parameters[name]).may_be(value) for name, value in off.items()) and subject.may(off):
+    if off and all(kinds.parameter_facts(method.parameters[name]).may_be(value) for name, value in off.items()) and subject.may(off):
         _, frame = subject.run([off])
         wanted = {"tokens_per_round": 1.0, "rows_per_sequence": 1.0, "draft_ms": 0.0}
         wanted |= {} if quantizes else {"round_ms": frame["round_ms"][0], "speedup": 1.0}
@@ -183,7 +183,7 @@ def limits(subject: Subject) -> Iterator[str]:
                 yield f"with {_at(off)} it is vanilla decoding: {name} must be {value:g}, not {_show(frame[name][1])}"
     for name in CHANCES:
         parameter = method.parameters.get(name)
-        if parameter is None or not contract.parameter_facts(parameter).may_be(0):
+        if parameter is None or not kinds.parameter_facts(parameter).may_be(0):
             continue
         points = [{name: 0.0}, {name: 0.0, "gamma": 8.0}]
         points = [point for point in points if set(point) <= set(method.parameters) and subject.may(point)]

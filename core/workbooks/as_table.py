@@ -8,8 +8,7 @@ from typing import Any
 import polars as pl
 
 from scenario.common.yamltree import Node, Source
-from scenario.model import shared
-from scenario.registry import contract
+from scenario.model import kinds, shared
 from scenario.registry.host import Host
 from scenario.tables.reader import CORE, Reader
 from scenario.tables.rows import CONTEXT_FROM, Expander
@@ -95,7 +94,7 @@ class WorkbookReader(Reader):
 
     def type_of(self, name: str) -> type[pl.Float64] | type[pl.String]:
         parameter = self.found.known.get(name, ANY)
-        return pl.String if parameter is None or parameter.kind in contract.TEXT_KINDS else pl.Float64
+        return pl.String if parameter is None or kinds.is_text(parameter) else pl.Float64
 
     def as_input(self, name: str, value: Any, place: str) -> Any:
         """A value typed over the column of what applies: it becomes the row's input, checked like one."""
@@ -106,7 +105,7 @@ class WorkbookReader(Reader):
         parameter = self.found.known[name]
         if name.endswith("_override"):
             return pl.Series(name, values, dtype=pl.Float64, strict=False)
-        if parameter is not None and parameter.kind not in contract.TEXT_KINDS:
+        if parameter is not None and not kinds.is_text(parameter):
             return pl.Series(name, values, dtype=pl.Float64, strict=False)
         canonical: dict[Any, Any] = {None: None}
         for value, place in self.found.first[name].items():

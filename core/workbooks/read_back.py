@@ -9,13 +9,13 @@ from __future__ import annotations
 import hashlib
 from pathlib import Path
 
+from scenario.book import selection
 from scenario.book.assemble import assemble
 from scenario.book.book import Book
 from scenario.catalogs import catalog
 from scenario.common import yamltree
 from scenario.common.errors import TableError
 from scenario.common.yamltree import Node, Source
-from scenario.model import features
 from scenario.registry.host import Host
 from scenario.result import LEFT_OUT
 from scenario.tables.reader import CORE, Reader
@@ -143,7 +143,7 @@ class _Reader(Assumed):
         with_row = Node({**parts, "rows": Node(cells, 0, 0)}, 0, 0, keys=dict(root.keys))
         source = Source(f"{self.workbook.path}, sheet Source", "")
         table = Reader(source, with_row, self.host, self.max_rows).table()
-        table.features = features.seen(header.columns)
+        table.features = selection.seen(header.columns)
         return assemble(table, self.host)
 
     def extras(self) -> Extras:

@@ -11,9 +11,8 @@ from typing import Any
 from scenario.book.book import Book
 from scenario.common.errors import nearest
 from scenario.common.yamltree import Node
-from scenario.model import serving, shared
+from scenario.model import kinds, serving, shared
 from scenario.model.spec import Parameter
-from scenario.registry import contract
 from scenario.tables.reader import CORE, Reader
 from scenario.workbooks.cell_formulas import canonical
 from scenario.workbooks.cells import Cell, Row, Sought, letter, rows
@@ -245,7 +244,7 @@ class RowReader:
         if isinstance(value, str):
             self.first[name].setdefault(value, place)
         elif parameter is not None:
-            said = contract.value_problem(parameter, value)
+            said = kinds.value_problem(parameter, value)
             if said:
                 self.owner.say(place, f"{name}: {said}")
                 return None

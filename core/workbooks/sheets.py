@@ -8,8 +8,8 @@ from typing import Any
 from scenario.catalogs.catalog import number_hint
 from scenario.common.errors import Problem, nearest
 from scenario.common.yamltree import Node, Source
+from scenario.model import kinds
 from scenario.model.spec import Parameter
-from scenario.registry import contract
 from scenario.registry.host import Host
 from scenario.workbooks.archive import SheetPart, Workbook
 from scenario.workbooks.cells import Cell, Row, letter, rows
@@ -137,7 +137,7 @@ class Sheets:
             return BAD
         if cell.formula is not None:
             self.found.notes.append(f"{place}: the value {show(cell.value)} of a formula in an input is taken; the formula is not carried over")
-        wants_text = parameter is None or parameter.kind in contract.TEXT_KINDS
+        wants_text = parameter is None or kinds.is_text(parameter)
         if wants_text:
             if cell.kind == "number":
                 return plain(cell.value)
