@@ -19,30 +19,25 @@ from scenario.model.spec import Column, Exporter, Function, Method, NamedColumn,
 
 if TYPE_CHECKING:
     from scenario.api import check, run
-    from scenario.book.book import Book, EntityTable, Field, Scalar
+    from scenario.book.book import Book
     from scenario.formulas.expr import UNLIMITED, names
     from scenario.formulas.to_excel import compile_excel
     from scenario.formulas.to_polars import compile_polars
     from scenario.formulas.to_text import compile_text
     from scenario.registry.hooks import hookimpl
     from scenario.result import Result
-    from scenario.workbooks.extras import Added, told_lost, unmark
-    from scenario.workbooks.left import Witness
 
 __version__ = "0.2.0"
 
 _LAZY = {
-    "run": "api", "check": "api", "hookimpl": "registry.hooks", "Result": "result", "Book": "book.book", "Field": "book.book",
-    "EntityTable": "book.book", "Scalar": "book.book", "UNLIMITED": "formulas.expr", "names": "formulas.expr",
+    "run": "api", "check": "api", "hookimpl": "registry.hooks", "Result": "result", "Book": "book.book", "UNLIMITED": "formulas.expr", "names": "formulas.expr",
     "compile_excel": "formulas.to_excel", "compile_polars": "formulas.to_polars", "compile_text": "formulas.to_text",
-    "unmark": "workbooks.extras", "told_lost": "workbooks.extras", "Added": "workbooks.extras", "Witness": "workbooks.left",
 }  # fmt: skip
 
 __all__ = [
-    "UNLIMITED", "Added", "Book", "Column", "EntityTable", "Exporter", "Field", "FormulaError", "Function", "Method", "NamedColumn",
-    "OutputError", "Parameter", "PluginError", "Preset", "Problem", "Result", "Scalar", "ScenarioError", "TableError",
-    "TimeModel", "Witness", "check", "compile_excel", "compile_polars", "compile_text", "hookimpl", "names", "run", "told_lost",
-    "unmark",
+    "UNLIMITED", "Book", "Column", "Exporter", "FormulaError", "Function", "Method", "NamedColumn", "OutputError", "Parameter",
+    "PluginError", "Preset", "Problem", "Result", "ScenarioError", "TableError", "TimeModel", "check", "compile_excel",
+    "compile_polars", "compile_text", "hookimpl", "names", "run",
 ]  # fmt: skip
 
 

@@ -28,7 +28,7 @@ from scenario.registry.host import Host
 if TYPE_CHECKING:
     import polars as pl
 
-    from scenario.workbooks.extras import Extras
+    from scenario.tables.additions import Extras
 
 VERSION = 1
 KEYS: dict[str, str] = {

@@ -13,6 +13,7 @@ from scenario.registry.host import Host
 from scenario.tables.reader import CORE, Reader
 from scenario.tables.rows import CONTEXT_FROM, Expander
 from scenario.workbooks.cells import letter
+from scenario.workbooks.form import GIVEN, KEY, OVERRIDE, POSITION
 from scenario.workbooks.found import ANY, show
 from scenario.workbooks.scenario_rows import RowReader
 
@@ -33,7 +34,7 @@ class WorkbookReader(Reader):
                 continue
             columns[name] = self.column(name, values, expander)
         changed = self.overrides(columns)
-        plain = [series for series in changed if not series.name.endswith("_override")]
+        plain = [series for series in changed if not series.name.endswith(OVERRIDE)]
         frame = pl.DataFrame(columns).with_columns(plain)
         self.required(frame, defaults)
         self.repeated(frame)
@@ -42,9 +43,9 @@ class WorkbookReader(Reader):
         self.together(frame, expander)
         if self.source.problems:
             return pl.DataFrame()
-        typed = [series for series in changed if series.name.endswith("_override")]
-        kept = [series for name, series in columns.items() if name.endswith("_override")]
-        frame = expander.with_ids(frame.select(pl.exclude("^.*_override$"))).with_columns([*kept, *typed])
+        typed = [series for series in changed if series.name.endswith(OVERRIDE)]
+        kept = [series for name, series in columns.items() if name.endswith(OVERRIDE)]
+        frame = expander.with_ids(frame.select(pl.exclude(f"^.*{OVERRIDE}$"))).with_columns([*kept, *typed])
         if self.left_out is None:
             return frame
         # Rows that where kept out of the workbook are rows of the table still: what was edited may let them in.
@@ -69,10 +70,10 @@ class WorkbookReader(Reader):
             what = f"{show(typed.value)} is typed over the formula of '{typed.column}'"
             if typed.formula is not None:
                 what = f"the formula of '{typed.column}' was changed"
-            applied = f"{typed.column}_given" in found.header.columns
-            number = isinstance(typed.value, float) and not typed.column.endswith(("_row", "summary_key"))
+            applied = typed.column + GIVEN in found.header.columns
+            number = isinstance(typed.value, float) and not typed.column.endswith((POSITION, KEY))
             if kept and typed.sheet == sheet and isinstance(typed.row, int) and (number or (applied and isinstance(typed.value, str) and typed.value)):
-                name = typed.column if applied else f"{typed.column}_override"
+                name = typed.column if applied else typed.column + OVERRIDE
                 value = self.as_input(name, typed.value, place) if applied else typed.value
                 series = changed.setdefault(name, columns[name].to_list() if name in columns else [None] * len(found.numbers))
                 series[typed.row] = value
@@ -103,7 +104,7 @@ class WorkbookReader(Reader):
 
     def column(self, name: str, values: list[Any], expander: Expander) -> pl.Series:
         parameter = self.found.known[name]
-        if name.endswith("_override"):
+        if name.endswith(OVERRIDE):
             return pl.Series(name, values, dtype=pl.Float64, strict=False)
         if parameter is not None and not kinds.is_text(parameter):
             return pl.Series(name, values, dtype=pl.Float64, strict=False)

@@ -12,10 +12,9 @@ from scenario.common.yamltree import Node
 from scenario.formulas.vectors import POSITIONS
 from scenario.model import entities, shared
 from scenario.workbooks.cells import Cell, Row, letter
+from scenario.workbooks.form import BY_TITLE, TITLES
 from scenario.workbooks.found import ANY, BAD, RATE, Header, Typed, listing, plain, show
 from scenario.workbooks.sheets import Sheets
-
-SHEETS = {"models": "Models", "gpus": "GPUs", "methods": "Methods", "formats": "Formats", "hardware": "Hardware"}
 
 
 class Assumed(Sheets):
@@ -25,15 +24,15 @@ class Assumed(Sheets):
         """The time models that no row of the workbook used when it was written: it has no constants of theirs."""
         if "time_models" not in base.tables or self.workbook.sheet("Time models") is None:
             return set()
-        header = self.header("Time models", "T_time_models", ("name",))
+        header = self.header("Time models", ("name",))
         cells = [row.cells.get(header.columns["name"]) for row in self.body(header)] if header else []
         return set(self.host.time_models) - {str(cell.value) for cell in cells if cell is not None}
 
     def assumptions(self, root: Node, base: Book) -> None:
-        header = self.header("Assumptions", "T_assumptions", ("name", "value"))
+        header = self.header("Assumptions", ("name", "value"))
         if header is None:
             return
-        self.not_carried(header, ("group", "name", "value", "unit", "allowed", "meaning", "from", "source"))
+        self.not_carried(header, BY_TITLE["Assumptions"].columns)
         seen: dict[str, tuple[str, Cell | None]] = {}
         place_of = self.remember("Assumptions", header)
         for row in self.body(header, "name"):
@@ -89,7 +88,7 @@ class Assumed(Sheets):
         return "parameters", owner, key
 
     def entity(self, root: Node, table: EntityTable) -> None:
-        header = self.header(SHEETS[table.name], f"T_{table.name}", ("name",))
+        header = self.header(TITLES[table.name], ("name",))
         if header is None:
             return
         fields = {"models": entities.MODEL_FIELDS, "gpus": entities.GPU_FIELDS, "hardware": entities.HARDWARE_FIELDS}[table.name]
@@ -100,7 +99,7 @@ class Assumed(Sheets):
         computed = [item.name for item in table.columns if item.name in header.columns]
         notes = ("name", "title", "doc", "price_source", "source")
         self.not_carried(header, {*notes, *fields, *(item.name for item in (*table.inputs, *table.columns))})
-        place_of = self.remember(SHEETS[table.name], header)
+        place_of = self.remember(TITLES[table.name], header)
         seen: set[str] = set()
         for row in self.body(header, "name"):
             name_cell = row.cells.get(header.columns["name"])
@@ -124,7 +123,7 @@ class Assumed(Sheets):
                 before = old.get(key) if old else parameter.default
                 if value is BAD or value == before or (value is None and not before and key != "usd_per_hour"):
                     continue
-                self.found.places[SHEETS[table.name], name, key] = place
+                self.found.places[TITLES[table.name], name, key] = place
                 path = ("prices", name) if key == "usd_per_hour" else (table.name, name, key)
                 node = Node(value, 0, 0, path=place)
                 self.set(root, path, self.price(root, name, value, place) if path[0] == "prices" and value is not None else node)
@@ -154,7 +153,7 @@ class Assumed(Sheets):
         """What was typed beside the numbers of a model or GPU: its title, its source, its price's source."""
         for key in ("title", "source", "price_source"):
             cell = row.cells.get(header.columns.get(key, 0))
-            text = self.edited(SHEETS[table.name], cell)
+            text = self.edited(TITLES[table.name], cell)
             if cell is None or text is None:
                 continue
             node = Node(text, 0, 0, path=header.place(key, row.number))
@@ -182,7 +181,7 @@ class Assumed(Sheets):
         """
         for name in ("methods", "formats", "time_models"):
             table = base.tables.get(name)
-            header = self.header(SHEETS.get(name, "Time models"), f"T_{name}", ("name",)) if table else None
+            header = self.header(TITLES[name], ("name",)) if table else None
             if header is None or table is None:
                 continue
             known = {str(row["name"]): row for row in table.rows}
@@ -219,7 +218,7 @@ class Assumed(Sheets):
         return bool(cell.kind == "number" and cell.value == value)
 
     def profiles(self, root: Node, base: Book) -> None:
-        header = self.header("Profiles", "T_profiles", ("profile", "p1"))
+        header = self.header("Profiles", ("profile", "p1"))
         if header is None:
             return
         seen: set[str] = set()
@@ -268,7 +267,7 @@ class Assumed(Sheets):
     def curves(self, root: Node, base: Book) -> None:
         if not base.vectors.curves:
             return
-        header = self.header("Curves", "T_curves", ("curve", "x", "y"))
+        header = self.header("Curves", ("curve", "x", "y"))
         if header is None:
             return
         measured = {curve.name for curve, _ in base.table.measured}
@@ -297,7 +296,7 @@ class Assumed(Sheets):
 
     def formula_texts(self, root: Node, base: Book) -> None:
         """The table's own columns may be changed on the sheet Formulas; the engine's may not."""
-        header = self.header("Formulas", "T_formulas", ("sheet", "column", "formula"))
+        header = self.header("Formulas", ("sheet", "column", "formula"))
         if header is None:
             return
         known = {item.name: item.text for item in base.fields.values() if item.role == "calc"}

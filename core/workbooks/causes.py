@@ -16,6 +16,7 @@ from scenario.result import evaluate
 from scenario.tables.changes import united
 from scenario.tables.table import Summary, Table
 from scenario.workbooks.cells import letter
+from scenario.workbooks.form import GIVEN
 from scenario.workbooks.found import Reading, Typed
 from scenario.workbooks.read_back import changed_places
 
@@ -105,7 +106,7 @@ class Causes:
         suspects = {item for column in roots for item in direct[column] if sum(item in self.reads[other] for other in stale) > 1}
         shared = [item for item in suspects if all(item in inputs for inputs in direct.values())]
         if suspects:
-            which = ", ".join(item.removesuffix("_given") for item in sorted(shared or suspects)[:3])
+            which = ", ".join(item.removesuffix(GIVEN) for item in sorted(shared or suspects)[:3])
             return f"an input of the row was edited, and the file not recalculated: {which}"
         if name in roots:
             return f"the cell {ALTERED}; recalculate the file"

@@ -7,14 +7,13 @@ exporter turns back into the addresses of the new file. What cannot be told that
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Collection
-from dataclasses import dataclass, field
+from collections.abc import Collection
 
 from scenario.workbooks.archive import SheetPart, Workbook
 from scenario.workbooks.cells import Cell, letter, rows
+from scenario.workbooks.form.marks import AREA, BETWEEN, CLOSE, LOOSE, OPEN, TABLE, TEXT, Added, AddedSheet, OldSheet, told_lost
 from scenario.workbooks.looks import look_of, not_carried
 
-OPEN, CLOSE, BETWEEN = "\x01", "\x02", "\x03"
 MAX_CELLS = 200_000
 """Cells of all added sheets together that are carried over."""
 MAX_FORMULA = 8_000
@@ -36,66 +35,7 @@ _REFERENCE = re.compile(
     re.VERBOSE,
 )
 _PLACE = re.compile(r"(\$?)([A-Za-z]{1,3})(\$?)([0-9]+)")
-_TABLE = re.compile(r"T_(scenarios|assumptions|models|gpus|profiles|curves)\[([^\[\]#@']+)\]")
-_ONE = f"{OPEN}([^{OPEN}{CLOSE}]+){CLOSE}"
-_AREA = re.compile(f"{_ONE}(?::{_ONE})?")
-_TEXT = re.compile(r'"(?:[^"]|"")*"')
 _LOOSE = re.compile(r"\b(?:OFFSET|INDIRECT)\s*\(", re.IGNORECASE)
-LOOSE = OPEN + CLOSE
-"""In front of a formula that goes by how many rows and columns there are between things, or by an address in a text."""
-
-
-@dataclass(frozen=True)
-class Added:
-    """One cell that was added: ``formula`` with marks in it, or None for a constant; ``format`` its number format.
-
-    ``text`` is its formula as it stood. Of kind ``none`` it is a formula whose value the file did not hold.
-    """
-
-    kind: str
-    value: str | float | bool
-    formula: str | None = None
-    format: str = ""
-    text: str = ""
-
-    @property
-    def kept(self) -> str | float | bool:
-        """What stands in the cell once its formula cannot: the value it had; its text when the file held no value."""
-        return f"={self.text}" if self.kind == "none" and self.text else self.value
-
-
-@dataclass
-class AddedSheet:
-    """A sheet of the analyst's own: cells by (row, column), widths by column, merged areas, the first cell that scrolls."""
-
-    title: str
-    cells: dict[tuple[int, int], Added] = field(default_factory=dict)
-    widths: dict[int, float] = field(default_factory=dict)
-    merged: list[str] = field(default_factory=list)
-    frozen: str = ""
-    right_to_left: bool = False
-    hidden: bool = False
-
-
-@dataclass
-class Extras:
-    """All that was added. ``columns`` are columns of Scenarios: name -> row number (from 0) -> cell."""
-
-    columns: dict[str, dict[int, Added]] = field(default_factory=dict)
-    sheets: list[AddedSheet] = field(default_factory=list)
-    notes: list[str] = field(default_factory=list)
-    places: list[OldSheet] = field(default_factory=list)
-    """Where things stood, of the sheets that formulas may refer to."""
-
-
-@dataclass
-class OldSheet:
-    """Where things stood in the old file: a sheet's columns by letter and rows by number."""
-
-    title: str
-    columns: dict[str, str]
-    rows: dict[int, str]
-    header: int
 
 
 def marked(
@@ -120,7 +60,7 @@ def marked(
             failed = failed or not (match.group().upper() in ("TRUE", "FALSE") or match.group() in known)
             return match.group()
         if kind == "structured":
-            column = _TABLE.fullmatch(match.group())
+            column = TABLE.fullmatch(match.group())
             failed = failed or column is None or column.group(2) not in columns
             return match.group()
         if kind == "odd":
@@ -145,9 +85,9 @@ def marked(
     text = _REFERENCE.sub(replace, formula)
     if failed:
         return None
-    plain = _TEXT.sub('""', text)
+    plain = TEXT.sub('""', text)
     loose = bool(_LOOSE.search(plain)) and (OPEN in plain or home is not None or "INDIRECT" in plain.upper())
-    loose = loose or bool(re.search(rf"{CLOSE}\s*:|:\s*(?:[\w.]+!)?{OPEN}", _AREA.sub(lambda area: "" if area.group(2) else area.group(), plain)))
+    loose = loose or bool(re.search(rf"{CLOSE}\s*:|:\s*(?:[\w.]+!)?{OPEN}", AREA.sub(lambda area: "" if area.group(2) else area.group(), plain)))
     return LOOSE + text if loose else text
 
 
@@ -165,58 +105,6 @@ def _mark(sheet: OldSheet | None, place: str, whole: bool = False) -> str | None
     if name is None or where is None:
         return None
     return OPEN + BETWEEN.join((sheet.title, name, where, "c" * bool(fixed_column) + "r" * bool(fixed_row))) + CLOSE
-
-
-Place = tuple[str, int]
-"""A column's letters and a row's number."""
-Area = Callable[[str, tuple[str, str], tuple[str, str]], tuple[Place, Place] | None]
-"""Given a sheet and the (column, row) of a range's two ends: the ends in the new file; None when it no longer covers the same."""
-
-
-def unmark(
-    formula: str, address: Callable[[str, str, str], Place | None], area: Area | None = None, steady: Callable[[], bool] | None = None
-) -> str | None:
-    """A formula with its marks turned into addresses by ``address(sheet, column, row)``; None when one is gone.
-
-    ``area`` does so for the ends of a range. ``steady`` says whether everything stands where it stood, which formulas
-    have to know that go by positions.
-    """
-    failed = False
-    if formula.startswith(LOOSE):
-        formula, failed = formula.removeprefix(LOOSE), steady is not None and not steady()
-
-    def replace(match: re.Match[str]) -> str:
-        nonlocal failed
-        ends = [mark.split(BETWEEN) for mark in match.groups() if mark is not None]
-        sheet = ends[0][0]
-        cells = [(name, row or "#0") for _, name, row, _ in ends]  # a whole column has no row
-        found = area(sheet, cells[0], cells[1]) if area and len(ends) == 2 else tuple(address(sheet, *cell) for cell in cells)
-        if found is None or None in found:
-            failed = True
-            return ""
-        return ":".join(_written(place, row, fixed) for place, (_, _, row, fixed) in zip(found, ends, strict=True) if place)
-
-    text = _AREA.sub(replace, formula)
-    for table, column in _TABLE.findall(_TEXT.sub("", formula)):
-        title = {"gpus": "GPUs"}.get(table, table.capitalize())
-        failed = failed or (table not in ("profiles", "curves") and address(title, column, "#0") is None)
-    return None if failed else text
-
-
-def _written(place: Place, row: str, fixed: str) -> str:
-    return "$" * ("c" in fixed) + place[0] + ("$" * ("r" in fixed) + str(place[1]) if row else "")
-
-
-def told_lost(where: str, cells: Collection[str], valued: bool) -> str:
-    """What is said of formulas that cannot be carried over; ``valued``: the file held their values."""
-    listed = ", ".join(list(cells)[:8]) + (", ..." if len(cells) > 8 else "")
-    kept = "their values are kept" if valued else NO_VALUES
-    return f"{where}!{listed}: formulas that refer to what cannot be told in a new file; {kept}"
-
-
-NO_VALUES = (
-    "the file holds no values of them, so that only their text is kept: open and save it in a spreadsheet program first, and their values are kept"
-)
 
 
 def added(book: Workbook, cell: Cell, formula: str | None, text: str | None = None) -> Added:

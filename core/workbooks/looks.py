@@ -8,7 +8,8 @@ from dataclasses import dataclass, field
 
 from scenario.workbooks.archive import SheetPart, Workbook
 from scenario.workbooks.cells import letter, number
-from scenario.workbooks.left import Witness, comments_of, listed
+from scenario.workbooks.form.witness import Witness
+from scenario.workbooks.left import comments_of, listed
 
 MOST_AREAS = 500
 """Merged areas of a sheet that are carried over."""

@@ -22,16 +22,16 @@ from scenario.tables.reader import CORE, Reader
 from scenario.tables.table import MAX_ROWS, Table
 from scenario.workbooks.archive import Workbook
 from scenario.workbooks.as_table import WorkbookReader
-from scenario.workbooks.assumed import SHEETS, Assumed
+from scenario.workbooks.assumed import Assumed
 from scenario.workbooks.cells import Row, letter, rows
-from scenario.workbooks.extras import MAX_CELLS, NO_VALUES, Extras, OldSheet, added, formula_of, letters_of, marked, read_sheet
+from scenario.workbooks.extras import MAX_CELLS, added, formula_of, letters_of, marked, read_sheet
+from scenario.workbooks.form import ALL_CHECKS, GIVEN, PIECE, PIECES, SHEETS, SOURCE_FIRST, TITLES
+from scenario.workbooks.form.marks import NO_VALUES, Extras, OldSheet
+from scenario.workbooks.form.witness import BEGIN, Witness
 from scenario.workbooks.found import Header, Reading, plain, show
-from scenario.workbooks.left import BEGIN, Used, Witness, chosen, left_behind
+from scenario.workbooks.left import Used, chosen, left_behind
 from scenario.workbooks.looks import looks_left, names_left
 from scenario.workbooks.scenario_rows import RowReader
-
-PIECE = 30_000
-"""Characters of a line of Source that stand in one cell."""
 
 
 def load(
@@ -49,7 +49,7 @@ def load(
 
 class _Reader(Assumed):
     def table(self) -> tuple[Table, Reading]:
-        header = self.header("Scenarios", "T_scenarios", ("id",), required=True)
+        header = self.header("Scenarios", ("id",), required=True)
         assert header is not None
         self.found.header = header
         root = self.base_tree()
@@ -71,7 +71,7 @@ class _Reader(Assumed):
         written = {name for witness in self.witnesses for name in witness.columns}
         heads = {(header.row, column) for name, column in header.columns.items() if name in written}
         self.used[header.sheet.title] = Used(header.row, heads)  # the header's comments are the workbook's own, wherever it has moved
-        names = {*base.scalars, "all_checks", *self.places["assumptions"].rows.values()} if "assumptions" in self.places else {*base.scalars, "all_checks"}
+        names = {*base.scalars, ALL_CHECKS, *self.places["assumptions"].rows.values()} if "assumptions" in self.places else {*base.scalars, ALL_CHECKS}
         self.found.notes += [*table.extras.notes, *left_behind(self.workbook, self.witnesses, self.told, self.used),
                              *looks_left(self.workbook, self.witnesses), *names_left(self.workbook, names)]  # fmt: skip
         self.found.notes = list(dict.fromkeys(self.found.notes))
@@ -82,9 +82,9 @@ class _Reader(Assumed):
         sheet = self.workbook.sheet("Source")
         lines: list[str] = []
         if sheet is not None:
-            for row in rows(self.workbook, sheet, until=20, last_row=100_000):
-                if row.number >= 4:
-                    lines += [""] * (row.number - 4 - len(lines))
+            for row in rows(self.workbook, sheet, until=PIECES, last_row=100_000):
+                if row.number >= SOURCE_FIRST:
+                    lines += [""] * (row.number - SOURCE_FIRST - len(lines))
                     lines.append(_source_line(row))
         self.left_out = self.rows_left_out([line.removeprefix(LEFT_OUT) for line in lines if line.startswith(LEFT_OUT)])
         self.witnesses = [witness for line in lines if line.startswith(BEGIN) if (witness := Witness.of(line))]
@@ -135,8 +135,8 @@ class _Reader(Assumed):
         known = catalog.builtin()
         row = {"model": next(iter(known.models)), "gpu": next(iter(known.gpus)), "batch": 1, "context": 0, "method": next(iter(self.host.methods))}
         optional = {"isl": 0, "osl": 1, "engine": "any"}
-        row |= {name: value for name, value in optional.items() if {name, f"{name}_given"} & header.columns.keys()}
-        models = list(self.host.time_models) if "time_model_given" in header.columns else [None]
+        row |= {name: value for name, value in optional.items() if {name, name + GIVEN} & header.columns.keys()}
+        models = list(self.host.time_models) if "time_model" + GIVEN in header.columns else [None]
         listed = [{**row, **({"time_model": model} if model else {})} for model in models]
         cells = [Node({name: Node(value, 0, 0, path="rows") for name, value in one.items()}, 0, 0) for one in listed]
         parts = {key: node for key, node in root.value.items() if key != "summary"}  # which may start at rows that are not here
@@ -148,20 +148,18 @@ class _Reader(Assumed):
 
     def extras(self) -> Extras:
         """The analyst's own columns and sheets, with their formulas in terms that survive a new layout."""
-        from scenario.exporters import xlsx
-
         found, header = Extras(), self.found.header
         assert header is not None
         places = self.places
         home = OldSheet("Scenarios", letters_of(header.columns), {n: str(i) for i, n in enumerate(self.found.rows)}, header.row)
         places[header.sheet.title.lower()] = home
-        own_titles = {title.lower() for title in xlsx.TITLES} | {header.sheet.title.lower()}
+        own_titles = {sheet.title.lower() for sheet in SHEETS} | {header.sheet.title.lower()}
         if self.found.base is not None and not self.found.base.vectors.curves:
             own_titles.discard("curves")
         added_sheets = [sheet for sheet in self.workbook.sheets if sheet.title.lower() not in own_titles]
         own = {sheet.title.lower() for sheet in added_sheets}
         assert self.found.base is not None
-        known = {*self.found.base.scalars, "all_checks"}
+        known = {*self.found.base.scalars, ALL_CHECKS}
         found.places = list(places.values())
         for name in sorted(self.found.extra_columns, key=header.columns.__getitem__):  # ranges over them read them in this order
             cells = self.found.extra_columns[name]
@@ -187,7 +185,7 @@ class _Reader(Assumed):
 def _source_line(row: Row) -> str:
     """A line of the sheet Source; one that is too long for a cell goes on in the next."""
     text = ""
-    for column in range(1, 21):
+    for column in range(1, PIECES + 1):
         piece = str(row.cells[column].value) if column in row.cells else ""
         text += piece
         if len(piece) < PIECE:
@@ -201,7 +199,7 @@ def _relocate(node: Node, place: str = "") -> None:
     while stack:
         item = stack.pop()
         if item.line:
-            item.path, item.line, item.column, item.offset = place or f"Source!A{item.line + 3}", 0, 0, 0
+            item.path, item.line, item.column, item.offset = place or f"Source!A{item.line + SOURCE_FIRST - 1}", 0, 0, 0
         stack += item.keys.values()
         stack += item.value.values() if isinstance(item.value, dict) else item.value if isinstance(item.value, list) else []
 
@@ -223,6 +221,6 @@ def changed_places(reading: Reading, book: Book) -> dict[tuple[str, str], str]:
             before = old.get(entry, {})
             for item in table.inputs:
                 if before and row.get(item.name) != before.get(item.name):
-                    place = reading.places.get((SHEETS.get(key, key), entry, item.name), f"{entry}.{item.name}")
+                    place = reading.places.get((TITLES.get(key, key), entry, item.name), f"{entry}.{item.name}")
                     found[f"{key}:{item.name}", entry] = place
     return found

@@ -17,11 +17,10 @@ from scenario.tables.reader import CORE, Reader
 from scenario.workbooks.cell_formulas import canonical
 from scenario.workbooks.cells import Cell, Row, Sought, letter, rows
 from scenario.workbooks.extras import formula_of
+from scenario.workbooks.form import FIRST, GIVEN, OVERRIDE
 from scenario.workbooks.found import ANY, BAD, UNKNOWN, Header, Typed, listing
 from scenario.workbooks.sheets import Sheets
 
-FIRST = 6
-"""The first data row that the exporter writes."""
 WHOLE = 20_000
 """Up to this many rows every formula is compared; in longer sheets a row's are when it lacks some or has some of its own."""
 _SHARED = re.compile(rb'<c r="([A-Z]{1,3})[0-9]{1,7}"[^>]{0,60}><f t="shared" si="([0-9]{1,9})"/>')
@@ -48,18 +47,18 @@ class RowReader:
         columns = self.header.columns
         found: dict[str, int] = {}
         for name in self.known:
-            if f"{name}_given" in columns:
-                found[name] = columns[f"{name}_given"]
+            if name + GIVEN in columns:
+                found[name] = columns[name + GIVEN]
             elif name in columns and (name in ("id", *CORE, "isl", "osl") or name in shared.REQUIRED):
                 found[name] = columns[name]
         for name in columns:
-            if name.endswith("_override"):
+            if name.endswith(OVERRIDE):
                 found[name] = columns[name]
                 self.known[name] = ANY
         self.written: dict[str, str] = {}
         self.literals: set[str] = set()
         self.heads: set[str] = set()
-        gone = [name for name in self.expected() if name.removesuffix("_given") not in found]
+        gone = [name for name in self.expected() if name.removesuffix(GIVEN) not in found]
         for name in gone:
             near = next((head for head in columns if head not in self.heads and (head.lower() == name.lower() or nearest(head, [name]))), "")
             place = f"{self.header.sheet.title}!{letter(columns[near])}{self.header.row}" if near else self.header.sheet.title
@@ -71,7 +70,7 @@ class RowReader:
 
     def expected(self) -> list[str]:
         """The input columns that the workbook had when it was written; ``written`` gets the formulas of its first row."""
-        header = self.owner.header("Formulas", "T_formulas", ("column", "kind"))
+        header = self.owner.header("Formulas", ("column", "kind"))
         if header is None:
             return []
         listed: list[tuple[str, str, str]] = []

@@ -13,9 +13,12 @@ from scenario.model.spec import Parameter
 from scenario.registry.host import Host
 from scenario.workbooks.archive import SheetPart, Workbook
 from scenario.workbooks.cells import Cell, Row, letter, rows
-from scenario.workbooks.extras import OldSheet, letters_of
+from scenario.workbooks.extras import letters_of
+from scenario.workbooks.form import BY_TITLE
+from scenario.workbooks.form.marks import OldSheet
+from scenario.workbooks.form.witness import Witness
 from scenario.workbooks.found import BAD, Header, Reading, listing, plain, show
-from scenario.workbooks.left import Used, Witness
+from scenario.workbooks.left import Used
 
 SEARCH = 60
 """Rows in which a sheet's header is looked for."""
@@ -42,9 +45,9 @@ class Sheets:
     def say(self, place: str, message: str, hint: str = "") -> None:
         self.source.problems.append(Problem(message, hint, self.workbook.path, place=place))
 
-    def header(self, title: str, table: str, needed: tuple[str, ...], *, required: bool = False) -> Header | None:
+    def header(self, title: str, needed: tuple[str, ...], *, required: bool = False) -> Header | None:
         """A sheet's header, found by the table laid over it or by its title, wherever its row has moved to."""
-        sheets = [sheet for sheet in self.workbook.sheets if table in sheet.tables]
+        sheets = [sheet for sheet in self.workbook.sheets if BY_TITLE[title].table in sheet.tables]
         sheet = sheets[0] if sheets else self.workbook.sheet(title)
         if sheet is None:
             if required:

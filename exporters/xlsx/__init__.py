@@ -6,13 +6,9 @@ from io import BytesIO
 from typing import BinaryIO
 
 from scenario import Exporter, Result, hookimpl
+from scenario.workbooks.form import FIRST
 
-MAX_ROWS = 1_048_576 - 5
-TITLES = ("README", "Summary", "Charts", "Scenarios", "Assumptions", "Models", "GPUs", "Methods", "Formats", "Hardware", "Time models",
-          "Encoders", "Profiles", "Trees", "Curves", "By gamma", "By batch", "Sensitivity", "Formulas", "Checks", "Chart data", "Lists",
-          "Source")  # fmt: skip
-"""The sheets that a workbook may have of its own; others are the analyst's."""
-
+MAX_ROWS = 1_048_576 - FIRST + 1
 
 def write_xlsx(result: Result, stream: BinaryIO) -> None:
     """Write the workbook: openpyxl makes the skeleton, the rows and shown values are spliced in."""
@@ -78,7 +74,7 @@ def write_xlsx(result: Result, stream: BinaryIO) -> None:
         workbook.move_sheet(title, len(workbook.sheetnames))
     source = _front.source(result, workbook)
     sheets += [source, *_extras.sheets(result, layout, workbook), _front.readme(result, layout, workbook)]
-    _front.witness([sheet for sheet in workbook.worksheets if sheet.title in TITLES], layout, source, _summary.choices(result, layout))
+    _front.witness(workbook, layout, source, _summary.choices(result, layout))
     workbook.active = 0
     workbook.calculation.fullCalcOnLoad = True
     workbook.properties.title = _cells.clean(result.book.table.title)[:255]

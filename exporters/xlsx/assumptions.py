@@ -13,11 +13,12 @@ from openpyxl.workbook.defined_name import DefinedName
 from openpyxl.worksheet.datavalidation import DataValidation
 from openpyxl.worksheet.table import Table, TableColumn, TableFormula, TableStyleInfo
 
-from scenario import Book, EntityTable, Field, Parameter, Result, Scalar
+from scenario import Book, Parameter, Result
 from scenario.exporters.xlsx import style as _style
 from scenario.exporters.xlsx.cells import Sheet
-from scenario.exporters.xlsx.layout import FIRST, POSITIONS, SPARE, TITLES, Layout, entity_formula, entity_notes
+from scenario.exporters.xlsx.layout import SPARE, Layout, entity_formula, entity_notes
 from scenario.exporters.xlsx.splice import ROW
+from scenario.workbooks.form import BY_TITLE, FIRST, POSITIONS, TITLES, EntityTable, Field, Scalar
 
 ABOUT = {
     "models": "Architecture of each model (blue) and what follows from it (black). Edit a value and every scenario of that model moves.",
@@ -63,7 +64,7 @@ def widths(sheet: Sheet, sizes: list[float]) -> None:
 def assumptions(book: Book, workbook: Workbook) -> Sheet:
     """Every scalar with value, unit, range, meaning, and where it comes from."""
     sheet = Sheet(workbook.create_sheet("Assumptions"))
-    names = ["group", "name", "value", "unit", "allowed", "meaning", "from", "source"]
+    names = list(BY_TITLE["Assumptions"].columns)
     heads(sheet, "Assumptions", "One value each for the whole workbook. A row of Scenarios that gives its own value overrides it.", names)
     row = FIRST
     for scalar in book.scalars.values():
@@ -76,7 +77,7 @@ def assumptions(book: Book, workbook: Workbook) -> Sheet:
         workbook.defined_names[scalar.name] = DefinedName(scalar.name, attr_text=f"Assumptions!$C${row}")
         validate_scalar(sheet, book, scalar, f"C{row}")
         row += 1
-    add_table(sheet, "T_assumptions", names, row - 1)
+    add_table(sheet, BY_TITLE["Assumptions"].table, names, row - 1)
     widths(sheet, [18, 32, 14, 12, 20, 62, 10, 70])
     _style.fit_rows(sheet.sheet, FIRST, row - 1, [6, 8])
     _style.to_top(sheet.sheet, FIRST, row - 1)
@@ -204,7 +205,7 @@ def entity(layout: Layout, workbook: Workbook, table: EntityTable, frame: pl.Dat
             sheet.sheet.add_data_validation(validation)
             validation.add(f"{letter}{FIRST}:{letter}{last + SPARE}")
     first_row = {2 + len(table.inputs) + i: formulas[f.name].replace(ROW, str(FIRST)) for i, f in enumerate(table.columns)}
-    add_table(sheet, f"T_{table.name}", names, last, first_row)
+    add_table(sheet, BY_TITLE[TITLES[table.name]].table, names, last, first_row)
     longest = max((len(str(row["name"])) for row in table.rows), default=8)
     titles = max((len(str(row["title"])) for row in table.rows), default=8)
     sizes = [longest + 3.0, min(titles + 2.0, 44)]
@@ -255,7 +256,7 @@ def profiles(layout: Layout, workbook: Workbook) -> Sheet:
     """Acceptance profiles in every dialect: what was given is blue, the others follow, live."""
     sheet = Sheet(workbook.create_sheet("Profiles"))
     steps = range(1, POSITIONS + 1)
-    names = ["profile", *(f"p{k}" for k in steps), *(f"E{n}" for n in range(POSITIONS + 1)), *(f"a{k}" for k in steps), "given", "doc", "source"]
+    names = list(BY_TITLE["Profiles"].columns)
     heads(sheet, "Acceptance profiles", "By draft position: p the marginal rate, a the conditional rate (given that those before were accepted); "
           "E the tokens per round with n drafts, bonus included. Blue as given; past its end the last conditional rate goes on.", names)  # fmt: skip
     found = list(layout.book.vectors.profiles.values())
@@ -275,7 +276,7 @@ def profiles(layout: Layout, workbook: Workbook) -> Sheet:
         sheet.put(row, len(names) - 1, profile.doc, "scn.meta")
         sheet.put(row, len(names), cited(layout.book, profile.source), "scn.meta")
     if found:
-        add_table(sheet, "T_profiles", names, FIRST + len(found) - 1)
+        add_table(sheet, BY_TITLE["Profiles"].table, names, FIRST + len(found) - 1)
     widths(sheet, [28, *[8.0] * (3 * POSITIONS + 1), 12, 40, 50])
     _style.page(sheet.sheet, rows=f"{FIRST - 1}:{FIRST - 1}", columns="A:A")
     return sheet
@@ -284,7 +285,7 @@ def profiles(layout: Layout, workbook: Workbook) -> Sheet:
 def curves(layout: Layout, workbook: Workbook) -> Sheet:
     """Measured curves as one long table: linear between points, the nearest slope beyond."""
     sheet = Sheet(workbook.create_sheet("Curves"))
-    names = ["curve", "x", "y", "slope", "doc", "source"]
+    names = list(BY_TITLE["Curves"].columns)
     heads(sheet, "Curves", "Points of each curve in rising x; between them the curve is linear, beyond them the nearest slope goes on.", names)
     row = FIRST
     for curve in layout.book.vectors.curves.values():
@@ -298,7 +299,7 @@ def curves(layout: Layout, workbook: Workbook) -> Sheet:
             sheet.put(row, 5, curve.doc, "scn.meta")
             sheet.put(row, 6, cited(layout.book, curve.source), "scn.meta")
             row += 1
-    add_table(sheet, "T_curves", names, row - 1)
+    add_table(sheet, BY_TITLE["Curves"].table, names, row - 1)
     widths(sheet, [24, 12, 12, 12, 40, 50])
     _style.page(sheet.sheet, rows=f"{FIRST - 1}:{FIRST - 1}")
     return sheet

@@ -23,9 +23,10 @@ from scenario import Result
 from scenario.exporters.xlsx import style as _style
 from scenario.exporters.xlsx.assumptions import widths
 from scenario.exporters.xlsx.cells import Sheet
-from scenario.exporters.xlsx.layout import FIRST, TITLES, Layout, joined
+from scenario.exporters.xlsx.layout import Layout, joined
 from scenario.exporters.xlsx.passes import BF16, INT4, Passes
 from scenario.exporters.xlsx.summary import as_key, first_rows
+from scenario.workbooks.form import FIRST, TITLES
 
 ROWS = [2**power for power in range(13)]  # 1 to 4096 token rows
 COLORS = ("1F77B4", "D55E00", "2CA02C", "9467BD", "8C564B", "E377C2", "7F7F7F", "BCBD22", "17BECF", "000000", "E6AB02", "66A61E")

@@ -10,11 +10,12 @@ from openpyxl.formatting.rule import FormulaRule
 from openpyxl.workbook import Workbook
 from openpyxl.workbook.defined_name import DefinedName
 
-from scenario import EntityTable, Parameter, Result, Scalar
+from scenario import Parameter, Result
 from scenario.exporters.xlsx import style as _style
 from scenario.exporters.xlsx.assumptions import add_table, bounds, heads, in_words, widths
 from scenario.exporters.xlsx.cells import Sheet
-from scenario.exporters.xlsx.layout import FIRST, SPARE, TITLES, Layout, sheet_ref
+from scenario.exporters.xlsx.layout import SPARE, Layout, sheet_ref
+from scenario.workbooks.form import ALL_CHECKS, BY_TITLE, FIRST, KEY, POSITION, TITLES, EntityTable, Scalar
 
 OK, CHECK = "OK", "CHECK"
 LONGEST = 120
@@ -47,7 +48,7 @@ PARTS = (("kv_heads", "heads"), ("moe_layers", "layers"), ("window_layers", "lay
 def checks(result: Result, layout: Layout, workbook: Workbook) -> Sheet:
     """Live checks with one master check, ``all_checks``."""
     sheet = Sheet(workbook.create_sheet("Checks"))
-    names = ["check", "found", "status", "what to do"]
+    names = list(BY_TITLE["Checks"].columns)
     heads(sheet, "Checks", "Each check counts what is wrong; all of them together are the status on README.", names)
     row = FIRST
     counted = _id_counts(result, layout, sheet)
@@ -60,13 +61,13 @@ def checks(result: Result, layout: Layout, workbook: Workbook) -> Sheet:
     last = row - 1
     sheet.put(3, 1, "All checks", "scn.label")
     sheet.formula(3, 3, f'IF(COUNTIF(C{FIRST}:C{last},"{OK}")=ROWS(C{FIRST}:C{last}),"{OK}","{CHECK}")', OK, "scn.check")
-    workbook.defined_names["all_checks"] = DefinedName("all_checks", attr_text="Checks!$C$3")
+    workbook.defined_names[ALL_CHECKS] = DefinedName(ALL_CHECKS, attr_text="Checks!$C$3")
     good, bad = _style._solid("C6EFCE"), _style._solid(_style.RED_FILL)
     for area in ("C3", f"C{FIRST}:C{last}"):
         first = area.split(":")[0]
         sheet.sheet.conditional_formatting.add(area, FormulaRule(formula=[f'{first}="{OK}"'], fill=good))
         sheet.sheet.conditional_formatting.add(area, FormulaRule(formula=[f'{first}="{CHECK}"'], fill=bad))
-    add_table(sheet, "T_checks", names, last)
+    add_table(sheet, BY_TITLE["Checks"].table, names, last)
     row += 1
     sheet.put(row, 1, "For information: then and now", "scn.heading")
     row = _then_and_now(result, layout, sheet, row + 1)
@@ -105,8 +106,8 @@ def _checks(result: Result, layout: Layout, counted: str) -> list[tuple[str, str
             advice = in_words(item.parameter)
             found.append((f"{column.name}: out of range or not a number", _outside(span, item.parameter), advice[0].upper() + advice[1:] + "."))
     for name, column in layout.columns.items():
-        key = name.removesuffix("_row")
-        if column.item is None and name != "summary_key" and layout.book.fields[key].facts.blank:
+        key = name.removesuffix(POSITION)
+        if column.item is None and name != KEY and layout.book.fields[key].facts.blank:
             text = f'SUMPRODUCT(({layout.span(key)}<>"")*({layout.span(name)}=""))'
             found.append((f"{key}: names that are not known", text, "Choose a name from the list."))
     quantized = _quantized_twice(layout)

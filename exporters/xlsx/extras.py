@@ -9,10 +9,12 @@ from openpyxl.cell import Cell
 from openpyxl.utils import column_index_from_string, get_column_letter
 from openpyxl.workbook import Workbook
 
-from scenario import Added, Result, told_lost, unmark
+from scenario import Result
 from scenario.exporters.xlsx.cells import Sheet, clean, escape, value_xml
-from scenario.exporters.xlsx.layout import FIRST, TITLES, Layout, entity_notes
+from scenario.exporters.xlsx.layout import Layout, entity_notes
 from scenario.exporters.xlsx.splice import ROW
+from scenario.workbooks.form import BY_TITLE, FIRST, TITLES
+from scenario.workbooks.form.marks import Added, told_lost, unmark
 
 
 class Addresses:
@@ -98,7 +100,7 @@ class Addresses:
             found = self.layout.columns.get(column)
             return found.letter if found else self.added.get(column)
         if sheet == "Assumptions":
-            names = ["group", "name", "value", "unit", "allowed", "meaning", "from", "source"]
+            names = BY_TITLE["Assumptions"].columns
             return get_column_letter(names.index(column) + 1) if column in names else None
         table = next((t for key, t in self.layout.book.tables.items() if TITLES[key] == sheet), None)
         fields = {"name", "title", *table.fields, *entity_notes(table)} if table is not None else set()

@@ -2,31 +2,21 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
-
 from openpyxl.formatting.rule import FormulaRule
 from openpyxl.styles import Alignment, Font
 from openpyxl.workbook import Workbook
 from openpyxl.worksheet.hyperlink import Hyperlink
-from openpyxl.worksheet.worksheet import Worksheet
 
 import scenario
-from scenario import Result, Witness
+from scenario import Result
 from scenario.exporters.xlsx import style as _style
 from scenario.exporters.xlsx.assumptions import add_table, heads, widths
 from scenario.exporters.xlsx.cells import Sheet
 from scenario.exporters.xlsx.checks import OK
-from scenario.exporters.xlsx.layout import FIRST, TITLES, Layout, entity_formula
+from scenario.exporters.xlsx.layout import Layout, entity_formula
 from scenario.exporters.xlsx.splice import ROW
-
-PIECE = 30_000
-"""Characters of a line of the table that stand in one cell."""
-MADE_ANEW = ("README", "Summary", "Charts", "Chart data", "Lists", "Sensitivity", "By gamma", "By batch", "Trees", "Encoders", "Checks")
-"""The sheets of which nothing is read back, but what Summary shows."""
-READ = ("Scenarios", "Assumptions", "Models", "GPUs", "Methods", "Formats", "Hardware", "Time models", "Profiles", "Curves", "Formulas")
-"""The sheets that are read cell by cell: of the others' cells, texts that are new are told when the workbook comes back."""
-NAMED = ("Models", "GPUs", "Hardware", "Profiles", "Curves")
-"""Those of them whose rows come back if they are deleted."""
+from scenario.workbooks.form import ALL_CHECKS, BY_TITLE, FIRST, PIECE, SOURCE_FIRST, TITLES, Back
+from scenario.workbooks.form.witness import Witness
 
 
 def readme(result: Result, layout: Layout, workbook: Workbook) -> Sheet:
@@ -37,37 +27,20 @@ def readme(result: Result, layout: Layout, workbook: Workbook) -> Sheet:
     sheet.put(2, 1, "How fast each model decodes on each GPU by each method, and what a million tokens cost. Every black cell is a live formula.",
               "scn.subtitle")  # fmt: skip
     sheet.put(4, 1, "Status", "scn.label")
-    status = sheet.formula(4, 2, "all_checks", OK, "scn.check")
+    status = sheet.formula(4, 2, ALL_CHECKS, OK, "scn.check")
     good, bad = _style._solid("C6EFCE"), _style._solid(_style.RED_FILL)
     sheet.sheet.conditional_formatting.add("B4", FormulaRule(formula=[f'$B$4="{OK}"'], fill=good, font=Font(color="006100", bold=True)))
     sheet.sheet.conditional_formatting.add("B4", FormulaRule(formula=[f'$B$4<>"{OK}"'], fill=bad, font=Font(color="9C0006", bold=True)))
     status.alignment = Alignment(horizontal="left")
     row = 6
     sheet.put(row, 1, "Sheets", "scn.heading")
-    about = {
-        "Summary": "The metrics side by side; drop-downs choose what is shown.",
-        "Charts": "Pass time, speedup, price and the Pareto view; drop-downs choose model and GPU.",
-        "Chart data": "What the charts draw.",
-        "Scenarios": "One row per scenario: inputs at the left, then what applies, lookups, and every computed column.",
-        "Assumptions": "Every constant with value, unit, range, meaning and source.",
-        "Models": "Architectures and what follows from them.", "GPUs": "Memory, bandwidth, peak rates, prices.",
-        "Methods": "Decoding methods and stacks.", "Formats": "Bits of each number format.", "Time models": "How a pass is timed.",
-        "Hardware": "Constants of the estimate by GPU and engine, with their error and source.",
-        "Profiles": "Acceptance by draft position.", "Curves": "Measured points.",
-        "Trees": "Draft trees node by node.", "By gamma": "What each number of draft tokens would give.",
-        "Sensitivity": "What each input's low and high value make of the price, with its chart.",
-        "By batch": "What drafting gains at each batch.",
-        "Formulas": "Every column's formula as text: the single source of truth.",
-        "Checks": "What could be wrong, checked live.", "Lists": "What the Summary's drop-downs offer.",
-        "Source": "The table as text, for reading the workbook back.",
-    }  # fmt: skip
     for title in workbook.sheetnames:
-        if title in about:
+        if title in BY_TITLE and title != "README":
             row += 1
             cell = sheet.put(row, 1, title, "scn.url")
             cell.hyperlink = Hyperlink(ref=cell.coordinate, location=f"'{title}'!A1", display=title)
             cell.style = "scn.url"
-            sheet.put(row, 2, about[title], "scn.text")
+            sheet.put(row, 2, BY_TITLE[title].about, "scn.text")
     row += 2
     sheet.put(row, 1, "Colours", "scn.heading")
     legend = [("scn.input", "blue on yellow", "an input: change it"), ("scn.link", "green", "looked up on another sheet"),
@@ -141,7 +114,7 @@ def source(result: Result, workbook: Workbook) -> Sheet:
     sheet.put(1, 1, "Source", "scn.title")
     sheet.put(2, 1, "The table that this workbook was made from, without its rows. What stands in cells on the other sheets counts before it.",
               "scn.subtitle")  # fmt: skip
-    for row, line in enumerate(result.source_text().split("\n"), 4):
+    for row, line in enumerate(result.source_text().split("\n"), SOURCE_FIRST):
         _source_line(sheet, row, line)
     widths(sheet, [120])
     _style.page(sheet.sheet)
@@ -155,30 +128,31 @@ def _source_line(sheet: Sheet, row: int, line: str) -> None:
     sheet.sheet.cell(row, 1).font = Font(name="Consolas", size=9)
 
 
-def witness(sheets: Iterable[Worksheet], layout: Layout, source: Sheet, choices: dict[str, str]) -> None:
+def witness(workbook: Workbook, layout: Layout, source: Sheet, choices: dict[str, str]) -> None:
     """Below the table's text: what stands on each sheet, so that what somebody adds to it can be told when it comes back.
 
     ``choices`` are the cells of Summary that choose what it shows, and the inputs that they stand for.
     """
     row = source.sheet.max_row + 2
     source.sheet.print_area = f"A1:A{row - 2}"
-    for sheet in sheets:
+    for sheet in (sheet for sheet in workbook.worksheets if sheet.title in BY_TITLE):
+        form = BY_TITLE[sheet.title]
         cells = [cell for line in sheet.iter_rows() for cell in line if cell.value is not None or cell.comment]
         found = Witness(sheet.title, sheet.max_column, comments=[cell.coordinate for cell in cells if cell.comment],
                         drawings=len(sheet._charts) + len(sheet._images))  # fmt: skip
         if sheet.title == "Scenarios":
             found.columns = list(layout.columns)
             found.fills = sorted({str(fill.fgColor.rgb)[-6:].upper() for fill in sheet.parent._fills if fill.fill_type == "solid"})
-        if sheet.title in MADE_ANEW:
+        if form.back is Back.CHOICES:
             found.texts = [Witness.digest(cell.value) for cell in cells if cell.value is not None and cell.data_type != "f"]
             found.formulas = [cell.coordinate for cell in cells if cell.data_type == "f"]
             found.choices = choices if sheet.title == "Summary" else {}
             found.body = FIRST if sheet.title in layout.helpers else 0  # its rows are put in later
-        elif sheet.title in READ:
+        elif form.back is Back.CELLS:
             found.read, found.texts = True, [Witness.digest(cell.value) for cell in cells if cell.data_type == "s"]
         if found.texts is not None:
             found.rules = sum(len(area.rules) for area in sheet.conditional_formatting)
-        if sheet.title in NAMED:
+        if form.returns:
             found.names = list(dict.fromkeys(str(cell.value) for cell in sheet["A"][FIRST - 1 :] if cell.value is not None))
         _source_line(source, row, found.line())
         source.sheet.cell(row, 1).font = Font(name="Consolas", size=6, color=_style.GREY)
@@ -189,7 +163,7 @@ def witness(sheets: Iterable[Worksheet], layout: Layout, source: Sheet, choices:
 def formulas(layout: Layout, workbook: Workbook) -> Sheet:
     """Every column: kind, unit, formula in the language, formula of the first row, meaning, source."""
     sheet = Sheet(workbook.create_sheet("Formulas"))
-    names = ["sheet", "column", "kind", "unit", "formula", "in the first row", "number format", "meaning", "source"]
+    names = list(BY_TITLE["Formulas"].columns)
     heads(sheet, "Formulas", "The formula column is what the engine computes; the next one is the same in spreadsheet terms.", names)
     row = FIRST
     for column in layout.columns.values():
@@ -210,7 +184,7 @@ def formulas(layout: Layout, workbook: Workbook) -> Sheet:
             values = [TITLES[name], item.name, "calc", item.unit, item.text,
                       "=" + entity_formula(layout, table, item).replace(ROW, str(FIRST)), _style.number_format(item), item.doc, item.source]  # fmt: skip
             row = _formula_row(sheet, row, values)
-    add_table(sheet, "T_formulas", names, row - 1)
+    add_table(sheet, BY_TITLE["Formulas"].table, names, row - 1)
     widths(sheet, [12, 28, 10, 13, 60, 80, 18, 50, 40])
     _style.fit_rows(sheet.sheet, FIRST, row - 1, [5, 6, 8, 9])
     _style.to_top(sheet.sheet, FIRST, row - 1)

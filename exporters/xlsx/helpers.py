@@ -8,8 +8,9 @@ from scenario import Result
 from scenario.exporters.xlsx import style as _style
 from scenario.exporters.xlsx.assumptions import add_table, widths
 from scenario.exporters.xlsx.cells import Sheet
-from scenario.exporters.xlsx.layout import FIRST, Layout, sheet_ref
+from scenario.exporters.xlsx.layout import Layout, sheet_ref
 from scenario.exporters.xlsx.splice import ROW, ColumnXml
+from scenario.workbooks.form import BY_TITLE, FIRST
 
 ABOUT = {
     "By gamma": "What each number of draft tokens would give: tokens and rows per round, drafting time, time per token. best_gamma reads it.",
@@ -39,7 +40,7 @@ def helpers(result: Result, layout: Layout, workbook: Workbook) -> list[tuple[Sh
             del sheet.sheet._cells[FIRST, index]
             sizes.append(13.0)
         names = ["id", *columns]
-        add_table(sheet, f"T_{title.lower().replace(' ', '_')}", names, layout.last)
+        add_table(sheet, BY_TITLE[title].table, names, layout.last)
         widths(sheet, sizes)
         sheet.sheet.freeze_panes = f"B{FIRST}"
         _style.page(sheet.sheet, rows=f"{FIRST - 1}:{FIRST - 1}", columns="A:A")

@@ -13,15 +13,12 @@ from functools import partial
 
 from openpyxl.utils import get_column_letter
 
-from scenario import Book, EntityTable, Field, compile_excel
+from scenario import Book, compile_excel
 from scenario.exporters.xlsx.splice import ROW
+from scenario.workbooks.form import FIRST, KEY, POSITION, POSITIONS, TITLES, EntityTable, Field
 
-FIRST = 6
-"""The first data row of every sheet with a table; its header is the row above."""
 SPARE = 50
 """Free rows below a catalog table that lookups already cover."""
-TITLES = {"models": "Models", "gpus": "GPUs", "methods": "Methods", "formats": "Formats", "time_models": "Time models",
-          "encoders": "Encoders", "hardware": "Hardware"}  # fmt: skip
 CORE = ("model", "gpu", "method")
 RESULTS = (
     "status", "fits", "bound", "tokens_per_round", "round_ms", "tpot_ms", "tokens_per_s", "speedup", "memory_gb", "max_batch",
@@ -29,7 +26,6 @@ RESULTS = (
     "speedup_high", "verdict", "usd_low", "usd_high", "ttft_ms", "ttft_low_ms", "ttft_high_ms", "requests_per_s",
 )  # fmt: skip
 """What people come for stands right beside the inputs; the working follows further right."""
-POSITIONS = 16
 
 
 @dataclass(frozen=True)
@@ -160,7 +156,7 @@ def lay_out(book: Book, rows: int, key: tuple[str, ...]) -> Layout:
     plan += [(item.name, "APPLIED", item, "") for item in applied if item not in first]
     plan += _lookups([key for key in keys if key[1] not in CORE], lookups)
     plan += [(item.name, "CALC", item, "") for item in calcs]
-    plan.append(("summary_key", "CALC", None, "What the Summary finds the row by."))
+    plan.append((KEY, "CALC", None, "What the Summary finds the row by."))
     letters = {name: get_column_letter(index) for index, (name, *_) in enumerate(plan, 1)}
     elsewhere: dict[str, str] = {}
     for helper in (item for item in fields if item.sheet):
@@ -176,10 +172,10 @@ def lay_out(book: Book, rows: int, key: tuple[str, ...]) -> Layout:
 
     for name, band, item, doc in plan:
         formula = ""
-        if item is None and name == "summary_key":
+        if item is None and name == KEY:
             formula = joined(reference(part) for part in key)
         elif item is None:
-            by = name.removesuffix("_row")
+            by = name.removesuffix(POSITION)
             table = next(table for table, key_name in keys if key_name == by)
             found = f"MATCH({reference(by)},{layout.entity_span(book.tables[table], 'name')},0)"
             # A blank key has no entry. IF(key="","",...) would say so better, but LibreOffice computes it wrongly in
@@ -188,7 +184,7 @@ def lay_out(book: Book, rows: int, key: tuple[str, ...]) -> Layout:
         elif item.lookup is not None:
             table_name, by, source = item.lookup.table, item.lookup.key, item.lookup.field
             entity = book.tables[table_name]
-            row = reference(f"{by}_row")
+            row = reference(by + POSITION)
             formula = f"INDEX({layout.entity_span(entity, source)},{row})"
             if entity.fields[source].facts.blank:
                 formula = f'IF({formula}="","",{formula})'
@@ -210,7 +206,7 @@ def _lookups(keys: list[tuple[str, str]], lookups: list[Field]) -> list[tuple[st
     """For each key the position of its entry, then what is read from there."""
     found: list[tuple[str, str, Field | None, str]] = []
     for table, by in keys:
-        found.append((f"{by}_row", "LOOKUP", None, f"Where {by} stands on the sheet {TITLES[table]}."))
+        found.append((by + POSITION, "LOOKUP", None, f"Where {by} stands on the sheet {TITLES[table]}."))
         found += [(item.name, "LOOKUP", item, "") for item in lookups if item.lookup and item.lookup.key == by]
     return found
 

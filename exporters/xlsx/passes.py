@@ -12,10 +12,11 @@ from typing import Any
 import polars as pl
 from openpyxl.utils import get_column_letter
 
-from scenario import Field, Result, compile_excel, compile_polars, names
+from scenario import Result, compile_excel, compile_polars, names
 from scenario.exporters.xlsx import style as _style
 from scenario.exporters.xlsx.cells import Sheet
 from scenario.exporters.xlsx.layout import Layout
+from scenario.workbooks.form import Field
 
 TIME = "verify_ms"
 WEIGHTS = "weight_read_gb"

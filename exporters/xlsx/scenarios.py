@@ -13,8 +13,9 @@ from scenario import Result
 from scenario.exporters.xlsx import style as _style
 from scenario.exporters.xlsx.assumptions import add_table, validation_for, widths
 from scenario.exporters.xlsx.cells import Sheet
-from scenario.exporters.xlsx.layout import FIRST, Column, Layout
+from scenario.exporters.xlsx.layout import Column, Layout
 from scenario.exporters.xlsx.splice import ROW, ColumnXml
+from scenario.workbooks.form import BY_TITLE, FIRST
 
 
 def scenarios(result: Result, layout: Layout, workbook: Workbook, added: dict[str, str]) -> tuple[Sheet, list[ColumnXml]]:
@@ -52,7 +53,7 @@ def scenarios(result: Result, layout: Layout, workbook: Workbook, added: dict[st
     frozen = min(first_calc, 6)  # past id, model, GPU, method and batch a frozen pane leaves no room to scroll
     sheet.sheet.freeze_panes = f"{get_column_letter(frozen)}{FIRST}"
     formulas = {i: column.formula.replace(ROW, str(FIRST)) for i, column in enumerate(columns) if column.formula}
-    add_table(sheet, "T_scenarios", [*(column.name for column in columns), *added], layout.last, formulas)
+    add_table(sheet, BY_TITLE["Scenarios"].table, [*(column.name for column in columns), *added], layout.last, formulas)
     for column in columns:
         if column.band in ("MORE INPUT", "APPLIED", "LOOKUP", "CALC"):  # the working can be folded away
             sheet.sheet.column_dimensions[column.letter].outlineLevel = 1

@@ -10,7 +10,8 @@ from scenario import Result
 from scenario.exporters.xlsx import style as _style
 from scenario.exporters.xlsx.assumptions import add_table, heads, widths
 from scenario.exporters.xlsx.cells import Sheet
-from scenario.exporters.xlsx.layout import FIRST, Layout
+from scenario.exporters.xlsx.layout import Layout
+from scenario.workbooks.form import BY_TITLE, FIRST
 
 BELOW, ABOVE = "1F77B4", "D55E00"
 
@@ -48,7 +49,7 @@ def sensitivity(result: Result, layout: Layout, workbook: Workbook) -> list[Shee
         both = None if values[0] is None or values[2] is None else abs(values[2] - values[0])
         sheet.formula(row, 11, f'IF(OR(F{row}="",H{row}=""),"",ABS(H{row}-F{row}))', both, "scn.calc", number)
     if found.swings:
-        add_table(sheet, "T_sensitivity", names, row)
+        add_table(sheet, BY_TITLE["Sensitivity"].table, names, row)
         sheet.sheet.add_chart(_tornado(sheet, metric, found.unit, row), f"A{row + 3}")
     if found.still:
         sheet.put(row + 2, 1, "Without effect on this row: " + ", ".join(found.still), "scn.subtitle")

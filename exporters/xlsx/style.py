@@ -14,7 +14,8 @@ from openpyxl.utils import get_column_letter
 from openpyxl.workbook import Workbook
 from openpyxl.worksheet.worksheet import Worksheet
 
-from scenario import UNLIMITED, Field
+from scenario import UNLIMITED
+from scenario.workbooks.form import Field
 
 BLUE, GREEN, BLACK, GREY, NAVY = "0000C8", "006100", "000000", "6B7280", "1F3864"
 PALE_YELLOW, PALE_GREEN, PALE_GREY, RED_FILL, AMBER = "FFF9D6", "EAF4E4", "F2F4F7", "F8CBAD", "FFE699"

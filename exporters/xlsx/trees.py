@@ -8,7 +8,8 @@ from openpyxl.workbook import Workbook
 from scenario.exporters.xlsx import style as _style
 from scenario.exporters.xlsx.assumptions import add_table, heads, widths
 from scenario.exporters.xlsx.cells import Sheet
-from scenario.exporters.xlsx.layout import FIRST, POSITIONS, Layout
+from scenario.exporters.xlsx.layout import Layout
+from scenario.workbooks.form import BY_TITLE, FIRST, POSITIONS
 
 TOKENS, ROWS = 4, 4 + POSITIONS + 1
 """The columns from which tokens and rows by depth stand."""
@@ -64,7 +65,7 @@ def trees(layout: Layout, workbook: Workbook) -> Sheet:
             sheet.formula(row, ROWS + depth, f"COUNTIF({span})", tree.rows[depth], "scn.calc", "#,##0")
         sheet.put(row, len(names) - 1, tree.doc, "scn.meta")
         sheet.put(row, len(names), tree.source, "scn.meta")
-    add_table(sheet, "T_trees", names, FIRST + len(found) - 1)
+    add_table(sheet, BY_TITLE["Trees"].table, names, FIRST + len(found) - 1)
     widths(sheet, [28, *[9.0] * (len(names) - 3), 40, 50])
     _style.page(sheet.sheet, rows=f"{FIRST - 1}:{FIRST - 1}", columns="A:A")
     return sheet

@@ -15,9 +15,9 @@ from spreadsheet import needs_soffice, recalculate
 from workbooks import header
 
 import scenario
-from scenario import unmark
 from scenario.cli.commands import main
-from scenario.workbooks.extras import OldSheet, marked
+from scenario.workbooks.extras import marked
+from scenario.workbooks.form.marks import OldSheet, unmark
 
 TABLE: dict[str, Any] = {
     "version": 1, "title": "extras", "defaults": {"context": 512},

@@ -22,7 +22,7 @@ from workbooks import edit, header, row_of
 
 import scenario
 from scenario.cli.commands import main
-from scenario.workbooks.left import BEGIN, Witness, places, runs
+from scenario.workbooks.form.witness import BEGIN, Witness, places, runs
 
 TABLE: dict[str, Any] = {
     "version": 1, "title": "left", "defaults": {"context": 512},

@@ -23,7 +23,7 @@ from scenario.questions import diff
 from scenario.registry import host
 from scenario.tables.export_table import to_yaml
 from scenario.workbooks import read_back as xlsx_table
-from scenario.workbooks.left import Witness
+from scenario.workbooks.form.witness import Witness
 
 TABLE: dict[str, Any] = {
     "version": 1,
