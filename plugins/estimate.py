@@ -2,7 +2,7 @@
 
 from collections.abc import Iterator
 
-from scenario import Column, Function, Parameter, TimeModel, hookimpl
+from scenario import Column, Parameter, TimeModel, hookimpl
 
 # Weights that no token reads: an input embedding of its own is only looked up.
 EXPERTS = "expert_params_hit(rows)"
@@ -17,26 +17,20 @@ CACHE = (
     " rows * attention_flops_per_token / (gpu_bf16_tflops * gpus * hardware_gemm_mfu * 1e9))"
 )
 FIXED = "hardware_step_ms + (layers * hardware_layer_us + moe_layers * hardware_moe_layer_us + batch * hardware_sequence_us) / 1000"
-LINK = "(coalesce(gpu_nvlink_gb_s / 2, gpu_pcie_gb_s, 25) * hardware_link_share)"
-
+# Inside a node a latency per doubling, fitted; between nodes a tree of hops (NCCL, src/graph/tuning.cc); bytes at the share that is reached.
+ALLREDUCE_US = (
+    "hardware_hop_us * log(min(tensor_size, gpu_node_gpus)) / log(2)"
+    " + (collective_us + 2 * gpu_network_us * log(tensor_size / gpu_node_gpus) / log(2) if tensor_size > gpu_node_gpus else 0)"
+)
+COMMUNICATION = (
+    f"transfer_bytes_ms(rows) / hardware_link_share + (allreduces * ({ALLREDUCE_US})"
+    " + alltoall_layers * 2 * (collective_us + expert_hop_us) + (pipeline_size - 1) * stage_hop_us) / 1000"
+)
 
 SOURCE = (
     "A roofline with fitted efficiencies; tensor parallelism: Shoeybi et al. 2019, arXiv:1909.08053, two all-reduces per layer; "
     "the rounded knee after kernels W4A16 against batch, arXiv:2408.11743. Constants: see the sheet Hardware."
 )
-
-
-@hookimpl
-def scenario_functions() -> Iterator[Function]:
-    yield Function(
-        "pooled_comm_ms",
-        ("rows",),
-        "(2 * layers * (hardware_hop_us / 1000 * log(gpus) / log(2)"
-        f" + 4 * rows * hidden * (gpus - 1) / gpus / {LINK} / 1e6) if gpus > 1 else 0)",
-        "Two all-reduces per layer on pooled GPUs: a latency per doubling, and the bytes of a ring; 0 in tables that give parallel "
-        "sizes, whose communication is a term of its own.",
-        "Tensor parallelism: Shoeybi et al. 2019, arXiv:1909.08053",
-    )
 
 
 @hookimpl
@@ -46,11 +40,12 @@ def scenario_time_models() -> Iterator[TimeModel]:
         title="Estimate",
         doc="Streamed weights and arithmetic meet in a rounded knee; KV cache, launches, sampling and all-reduces add up. "
         "Each at what engines reach on that GPU.",
-        formula=f"(({WEIGHTS}) ** knee + ({COMPUTE}) ** knee) ** (1 / knee) + {CACHE} + {FIXED} + pooled_comm_ms(rows)",
+        formula=f"(({WEIGHTS}) ** knee + ({COMPUTE}) ** knee) ** (1 / knee) + {CACHE} + {FIXED}",
         draft="(read * bits_ / 8e9 + cache_gb) / (gpu_bandwidth_tb_s * gpus_ * hardware_weight_mbu)"
         " + 2 * batch * (active + head) / (gpu_bf16_tflops * gpus_ * hardware_gemm_mfu * 1e9)"
         " + head * bits_ / 8e9 / (gpu_bandwidth_tb_s * gpus_ * hardware_weight_mbu)"
         " + (layers_ * layer_launch_us + min(layers_, 1) * hardware_draft_pass_us) / 1000",
+        communication=COMMUNICATION,
         parameters={
             "knee": Parameter(
                 2, 1, 16, "", "How sharp the knee between reading weights and computing is: 1 adds both, 16 takes the larger.",
@@ -59,7 +54,8 @@ def scenario_time_models() -> Iterator[TimeModel]:
             ),
         },
         columns={
-            "prefill_ms": Column("prefill_gflops / (peak_tflops * gpus * hardware_gemm_mfu) + pooled_comm_ms(isl)", "ms"),
+            "prefill_ms": Column("prefill_gflops / (peak_tflops * gpus * hardware_gemm_mfu)", "ms"),
+            "unsized_tp": Column("gpus", "GPUs", "GPUs without parallel sizes are tensor parallel."),
             "prefill_share": Column("hardware_prefill_share"),
             "first_token_ms": Column("hardware_first_token_ms", "ms"),
             "queue_share": Column("hardware_queue_share"),

@@ -18,9 +18,11 @@ def scenario_time_models() -> Iterator[TimeModel]:
         doc="Points (token rows, ms) given under measured: for a model and a GPU, linear between them; the nearest slope goes on "
         "beyond them, and the row says extrapolated: no error is known there. A row without points has no time, and its status says so.",
         formula="measured_ms(rows)",
+        communication="0",
         parameters={"error": Parameter(0.05, 0, 1, "", "Relative error of times between the measured points; beyond them none is known.", "what repeated runs of a server differ by")},
         columns={
             "prefill_ms": Column("measured_ms(isl)", "ms"),
+            "unsized_tp": Column("gpus", "GPUs", "What was measured was placed somehow: memory is that of tensor parallelism."),
             "basis": Column(f'"no measurement" if measured_high < 1 else "measured" if {INSIDE} else "extrapolated"'),
             "time_error": Column(f"error if {INSIDE} else blank"),
             "speedup_error": Column(f"error if {INSIDE} else blank"),

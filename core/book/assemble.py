@@ -38,7 +38,7 @@ def assemble(table: Table, host: Host) -> Book:
 class _Assembler(RowInputs):
     def __init__(self, table: Table, host: Host) -> None:
         self.table, self.host = table, host
-        self.model = selection.select(table)
+        self.model = selection.select(table, host)
         own = {f.name: (tuple(f.arguments), expr.parse(f.formula)) for f in self.model.functions}
         self.functions = {**contract.function_trees(host), **own}
         self.scalars: dict[str, Scalar] = {}
@@ -135,7 +135,7 @@ class _Assembler(RowInputs):
         baselines = [name for name in pending if name.startswith("baseline_ms")]
         pending |= {name: (pending[name][0], expr.substitute(pending[name][1], plain)) for name in baselines}
         row = self.what_if(pending)
-        if "gpus_needed" in pending and "auto_gamma" in self.delayed:
+        if "gpus_needed" in pending:
             pending |= self.sized(row)
         pending |= {name: self.answer(name, row) for name in sorted(self.asked - set(pending))}
         taken = {*pending, *self.fields, *self.parameters, *self.model.scalars, *CORE_TEXT}
@@ -213,7 +213,7 @@ class _Assembler(RowInputs):
             if f"{name}_override" in self.fields and node.facts.type != "number":
                 self.problems.append(Problem(f"'{name}' is not a number, so no number can stand in its place", place="overrides"))
             item = calc(name, column, node, column.formula or compile_text(node))
-            if name.endswith("_derived") or name in answers.SIZING or (name in self.asked and name not in answers.SHOWN):
+            if name.endswith("_derived") or name.startswith("sizing_") or (name in self.asked and name not in answers.SHOWN):
                 item = replace(item, public=False, sheet=answers.sheet_of(name))
             if name in self.delayed:
                 parameter = self.delayed[name][0]

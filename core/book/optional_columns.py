@@ -12,10 +12,11 @@ from dataclasses import replace
 from scenario.book.book import Field, Scalar
 from scenario.book.selection import Selection
 from scenario.formulas import expr
-from scenario.formulas.expr import Blank, Call, If, Logic, Name, Node, Number
+from scenario.formulas.expr import Binary, Blank, Call, Compare, If, Logic, Name, Node, Number
+from scenario.formulas.to_text import compile_text
 from scenario.formulas.vectors import POSITIONS
 from scenario.formulas.what_if import WhatIf
-from scenario.model import acceptance, answers, serving, shared
+from scenario.model import acceptance, answers, features, serving, shared
 from scenario.model.spec import Column, Method, Parameter
 from scenario.registry.host import Host
 from scenario.tables.table import Table, parameter_specs
@@ -88,6 +89,7 @@ class Asked(ABC):
         for name in ("alpha", "gamma", "hit_rate", *acceptance.DIALECTS, *acceptance.ADDED):
             if name not in self.parameters:
                 found.setdefault(name, Blank())
+        found |= dict.fromkeys(self.model.unasked, Blank())
         if "auto_gamma" not in self.parameters:
             found["set_gamma"] = Name("gamma") if "gamma" in self.parameters else Blank()
         return found
@@ -148,14 +150,26 @@ class Asked(ABC):
         return WhatIf(trees, spelled, self.model.finish)
 
     def sized(self, row: WhatIf) -> dict[str, tuple[Column, Node]]:
-        """Columns that find the number of GPUs before the best draft length is known, which rests on it: by the most drafts there may be."""
-        most = Column(f"{POSITIONS} if auto_gamma > 0 else set_gamma", "tokens", "Draft tokens that the GPUs have memory for.")
-        tree, text = row.instead(Name("memory_gb"), {"gamma": Name(answers.SIZING[0])})
-        memory = Column(text, "GB", f"Memory needed with that many draft tokens: {POSITIONS} where the row's own number follows from the GPUs.")
-        needed = self.columns["gpus_needed"]
-        steps = row.instead(Name("gpus_needed"), {"memory_gb": Name(answers.SIZING[1])})
-        found = zip(answers.SIZING, ((most, self.tree(most.formula)), (memory, tree)), strict=True)
-        return {**dict(found), "gpus_needed": (replace(needed, formula=steps[1]), steps[0])}
+        """Columns that find the number of GPUs before what rests on it is known: by the most drafts there may be, and the caches' copies."""
+        found: dict[str, tuple[Column, Node]] = {}
+        values: dict[str, Node] = {}
+        if "auto_gamma" in self.delayed:
+            most = Column(f"{POSITIONS} if auto_gamma > 0 else set_gamma", "tokens", "Draft tokens that the GPUs have memory for.")
+            found[answers.SIZING] = most, self.tree(most.formula)
+            values = {"gamma": Name(answers.SIZING)}
+        by_size = "memory_gb" in row.dependents(["gpus"])
+        needed: Node = Number(float(features.AUTO_SIZES[-1]))
+        for size in reversed(features.AUTO_SIZES[:-1]):
+            name = answers.sized(size if by_size else 0)
+            if name not in found:
+                tree, text = row.instead(Name("memory_gb"), {**values, **({"gpus": Number(float(size))} if by_size else {})})
+                on = f" on {size} GPU{'s' if size > 1 else ''}" if by_size else ""
+                found[name] = Column(text, "GB", f"Memory needed{on}; with {POSITIONS} draft tokens where their number follows from the GPUs."), tree
+            test = Compare("<=", Name(name), Binary("*", Number(float(size)), Name("memory_per_gpu_gb")))
+            needed = If(test, Number(float(size)), needed)
+        if not values and not by_size:
+            return {}
+        return {**found, "gpus_needed": (replace(self.columns["gpus_needed"], formula=compile_text(needed)), needed)}
 
     def answer(self, name: str, row: WhatIf) -> tuple[Column, Node]:
         """An asked-for column and its tree; ``row`` are the columns of the row itself."""

@@ -5,15 +5,19 @@ from __future__ import annotations
 from collections.abc import Iterable
 from dataclasses import dataclass, field, replace
 
-from scenario.model import features, serving, shared
+from scenario.model import features, parallel, serving, shared
 from scenario.model.optional_part import Feature
 from scenario.model.spec import Column, Function, Parameter
-from scenario.tables.table import Table
+from scenario.registry.host import Host
+from scenario.tables.table import Table, time_models
 
 
 @dataclass
 class Selection:
-    """What a table's model is made of. ``finish`` gives inputs their effective value, as formulas of ``asked``."""
+    """What a table's model is made of. ``finish`` gives inputs their effective value, as formulas of ``asked``.
+
+    ``unasked`` are the inputs of active features that the table does not give: formulas read a blank.
+    """
 
     features: list[Feature]
     inputs: dict[str, Parameter]
@@ -21,21 +25,26 @@ class Selection:
     columns: dict[str, Column]
     functions: tuple[Function, ...] = ()
     finish: dict[str, list[str]] = field(default_factory=dict)
+    unasked: frozenset[str] = frozenset()
 
     def uses(self, name: str) -> bool:
         """Whether the feature of this name is active."""
         return any(feature.name == name for feature in self.features)
 
 
-def select(table: Table) -> Selection:
+def select(table: Table, host: Host) -> Selection:
     """The inputs, columns and functions of a table."""
     given = {name for name in table.rows.columns if table.rows[name].null_count() < table.rows.height} | set(table.defaults)
     watched = {name for feature in features.FEATURES for name in feature.values}
     values = {name: {*table.rows[name].unique().to_list(), table.defaults.get(name)} if name in table.rows.columns
               else {table.defaults.get(name)} for name in watched}  # fmt: skip
     found_active = features.active(given, values)
-    active = [feature for feature in features.FEATURES if feature in found_active or feature.name in table.features]
-    on = {name for feature in active for name in (*feature.inputs, *feature.scalars)}
+    asked = {feature.name for feature in found_active} | table.features
+    # A time model that says how long GPUs exchange data needs the columns of parallel sizes, whether or not a row gives one.
+    placed = {parallel.NAME} if any(model.communication for model in time_models(table, host)) else set()
+    active = [feature for feature in features.FEATURES if feature.name in asked | placed]
+    unasked = frozenset(name for feature in active if feature.name not in asked for name in feature.inputs)
+    on = {name for feature in active for name in (*feature.inputs, *feature.scalars)} - unasked
     inputs = {name: parameter for name, parameter in shared.INPUTS.items() if name in on or name not in features.INPUTS}
     scalars = {name: parameter for name, parameter in shared.SCALARS.items() if name in on or name not in features.SCALARS}
     columns = dict(shared.COLUMNS)
@@ -51,7 +60,7 @@ def select(table: Table) -> Selection:
         for name, formula in feature.finish.items():
             finish.setdefault(name, []).append(formula)
     refuse(columns, [pair for feature in active for pair in feature.refusals])
-    found = Selection(active, inputs, scalars, columns, tuple(f for feature in active for f in feature.functions), finish)
+    found = Selection(active, inputs, scalars, columns, tuple(f for feature in active for f in feature.functions), finish, unasked)
     if found.uses("auto"):
         automatic = '#,##0;-#,##0;"auto"'
         inputs["gpus"] = replace(inputs["gpus"], format=automatic)
@@ -68,7 +77,7 @@ def select(table: Table) -> Selection:
 def seen(names: Iterable[str]) -> frozenset[str]:
     """The features that brought some of these columns."""
     there = set(names) - set(shared.COLUMNS) - set(serving.COLUMNS)
-    return frozenset(feature.name for feature in features.FEATURES if there & set(feature.columns))
+    return frozenset(feature.name for feature in features.FEATURES if there & set(feature.inputs or feature.columns))
 
 
 def refuse(columns: dict[str, Column], refusals: list[tuple[str, str]]) -> None:

@@ -16,7 +16,7 @@ from scenario.model import serving, shared
 from scenario.model.spec import Column, Parameter, TimeModel
 from scenario.registry import contract
 from scenario.registry.host import Host
-from scenario.tables.table import Table
+from scenario.tables.table import Table, time_models
 
 UNMEASURED = "no measurement for this model and GPU"
 """The status of a row that could run, and of which nothing says how fast."""
@@ -30,9 +30,7 @@ class Timing:
 
     def __init__(self, table: Table, host: Host, model: Selection) -> None:
         self.table, self.host, self.model = table, host, model
-        given = set(table.rows["time_model"].drop_nulls().unique()) if "time_model" in table.rows.columns else set()
-        used = {table.time_model, *given}
-        self.models: list[TimeModel] = [model for name, model in host.time_models.items() if name in used]
+        self.models: list[TimeModel] = time_models(table, host)
         self.estimates = any(model.name != "bound" for model in self.models)
         named = {*table.rows.columns, *table.defaults}
         self.serving = bool({"isl", "osl"} & named)
@@ -63,9 +61,10 @@ class Timing:
         found = dict(known)
         if self.measured:
             found["measured_ms"] = (("rows",), self.points())
-        if self.measured and "transfer_ms" in found:  # measured times have their communication in them
+        if "transfer_ms" in found:
             arguments, sent = found["transfer_ms"]
-            found["transfer_ms"] = (arguments, self.choice([Number(0) if self.is_measured(model) else sent for model in self.models]))
+            arms = [self.tree(model, model.communication, found) if model.communication else sent for model in self.models]
+            found["transfer_ms"] = (arguments, self.choice(arms))
         found["forward_ms"] = (contract.TIME_FUNCTION[0], self.choice([self.tree(model, model.formula, found) for model in self.models]))
         if any(model.draft for model in self.models):
             plain = found["draft_forward_ms"][1]

@@ -98,8 +98,15 @@ GAIN = "tokens_per_round * step_ms / (draft_steps * baseline_ms + verify_ms)"
 """Gain of drafting over the same weights without it; ``speedup_b1`` and so on are this at other batches."""
 BEST = ("best_tokens", "best_rows", "best_draft_ms", "best_round_ms")
 """A round with the best number of draft tokens, from which ``best_speedup`` follows as ``speedup`` does from the row's own."""
-SIZING = ("sizing_gamma", "sizing_memory_gb")
-"""Helper columns of tables in which both the number of GPUs and that of draft tokens are to be found."""
+SIZING = "sizing_gamma"
+"""Helper column of tables in which both the number of GPUs and that of draft tokens are to be found."""
+
+
+def sized(gpus: int) -> str:
+    """The helper column of the memory needed on this many GPUs; 0: on any number of them."""
+    return f"sizing_memory_{gpus}_gb" if gpus else "sizing_memory_gb"
+
+
 _READS: dict[str, tuple[str, ...]] = {
     "best_round_ms": BEST[:3], "best_speedup": BEST,
     **{f"speedup_b{batch}": ("draft_steps", *(f"{name}_b{batch}" for name in STEPS)) for batch in BATCHES},

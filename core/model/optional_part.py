@@ -12,7 +12,9 @@ from scenario.model.spec import Column, Function, Parameter
 class Feature:
     """One part of the model.
 
-    It is active when a row or a default gives one of ``inputs``, or a value in ``values`` (by input). ``columns`` are added or
+    It is active when a row or a default gives one of ``inputs``, or a value in ``values`` (by input). Rows that do not use it keep
+    their numbers bit for bit: its formulas are those of the shared columns with a factor of 1, a term of 0 or another branch.
+    ``columns`` are added or
     replaced, ``changes`` only replaced where the column is there, ``extends`` add a term to a column's formula; ``functions`` are added or replaced. ``finish`` gives an input
     its effective value: a formula of ``asked``, which is what the row or the default says. ``refusals`` are pairs of a condition
     and a text formula: a row that meets one has a status, and no speed.

@@ -1,4 +1,5 @@
-"""Several GPUs by their sizes: tensor, pipeline, expert and data parallel. Active when one of them is given.
+"""Several GPUs by their sizes: tensor, pipeline, expert and data parallel. Active when one of them is given, and in every table
+whose time model says how long GPUs exchange data.
 
 A pass of ``rows`` rows runs on ``dp`` replicas of ``tp x pp`` GPUs. Each replica's pipeline works on ``pp`` micro-batches at
 once, so that every stage reads its weights ``pp`` times per round. Work is spread evenly; a time is that of all GPUs together,
@@ -12,10 +13,18 @@ from scenario.model.spec import Column, Function, Parameter
 
 _RING = "Ring all-reduce: 2 (n-1)/n of the message per GPU; Patarasuk, Yuan 2009, doi:10.1016/j.jpdc.2008.09.002."
 _MEGATRON = "Megatron-LM, arXiv:1909.08053: two all-reduces per layer."
-_NCCL = "NCCL's own cost model (src/graph/tuning.cc): ring, low-latency protocol"
+_NCCL = "NCCL's own cost model (src/graph/tuning.cc): ring, low-latency protocol; the bound leaves it out"
+
+NAME = "parallel"
+_UNSIZED = "is_blank(tp) and is_blank(pp) and is_blank(ep) and is_blank(dp)"
+QUESTIONS: dict[str, Column] = {
+    "unsized_tp": Column("1", "GPUs", "Tensor-parallel size of a row that gives GPUs and no parallel sizes; 1: memory, bandwidth and "
+                         "FLOP/s are pooled ideally."),
+}
+"""Open questions of time models about where a model is placed."""
 
 FEATURE = Feature(
-    "parallel", "Tensor, pipeline, expert and data parallel sizes in place of ideal pooling.",
+    NAME, "Tensor, pipeline, expert and data parallel sizes in place of ideal pooling.",
     inputs={
         "tp": optional("Tensor-parallel size: GPUs that share every layer.", "GPUs", high=1e4),
         "pp": optional("Pipeline stages: GPUs that hold different layers.", "GPUs", high=1e4),
@@ -27,7 +36,8 @@ FEATURE = Feature(
         "dispatch_bits": Parameter(16, 4, 32, "bit", "Bits per value sent to experts and back.", kind="integer"),
     },
     columns={
-        "tensor_size": Column("coalesce(tp, 1)", "GPUs", "GPUs that share every layer."),
+        **QUESTIONS,
+        "tensor_size": Column(f"coalesce(tp, 1) if not ({_UNSIZED}) else unsized_tp", "GPUs", "GPUs that share every layer."),
         "pipeline_size": Column("coalesce(pp, 1)", "GPUs", "Pipeline stages."),
         "replicas": Column("coalesce(dp, 1)", "", "Replicas of attention and dense layers."),
         "expert_size": Column("coalesce(ep, tensor_size)", "GPUs", "GPUs that the experts of a layer are spread over."),
@@ -75,7 +85,6 @@ FEATURE = Feature(
                             "Link inside a node, one direction: NVLink, else PCIe."),
         "tensor_link_gb_s": Column("link_gb_s if tensor_size <= gpu_node_gpus else gpu_network_gb_s", "GB/s",
                                    "Slowest link of a tensor-parallel group."),
-        "tensor_hop_us": Column("gpu_link_us if tensor_size <= gpu_node_gpus else gpu_network_us", "us", "Latency of its hops."),
         "expert_link_gb_s": Column("link_gb_s if expert_size <= gpu_node_gpus else gpu_network_gb_s", "GB/s",
                                    "Slowest link of an expert-parallel group."),
         "expert_hop_us": Column("gpu_link_us if expert_size <= gpu_node_gpus else gpu_network_us", "us", "Latency of its hops."),
@@ -105,13 +114,14 @@ FEATURE = Feature(
         "prefill_comm_ms": Column("transfer_ms(prefill_tokens * replicas * pipeline_size)", "ms", "Communication of prefill."),
     },
     functions=(
+        Function("rows_of_one", ("rows",), "max(rows / (expert_copies * pipeline_size), min(rows, 1))",
+                 "Token rows that one copy of the experts works on at once; not less than one row, where there is one."),
         Function("expert_params_hit", ("rows",),
-                 "expert_copies / replicas * moe_layers * expert_params * experts_hit(max(rows / (expert_copies * pipeline_size), 1))",
+                 "expert_copies / replicas * moe_layers * expert_params * experts_hit(rows_of_one(rows))",
                  "Parameters of routed experts that a replica reads in one pass over this many token rows of all replicas."),
-        Function("pooled_comm_ms", ("rows",), "0", "Communication is a term of its own: transfer_ms."),
         Function("params_hit", ("rows",),
                  "unrouted_params + embedding_params + lm_head_params + expert_copies / replicas * moe_layers * expert_params"
-                 " * experts_hit(max(rows / (expert_copies * pipeline_size), 1))",
+                 " * experts_hit(rows_of_one(rows))",
                  "Parameters that a replica reads in one pass over this many token rows of all replicas."),
         Function("allreduce_bytes_gb", ("rows",),
                  "allreduces * 2 * (tensor_size - 1) / tensor_size * rows / (replicas * pipeline_size) * hidden * 2 / 1e9",
@@ -120,16 +130,14 @@ FEATURE = Feature(
                  "alltoall_layers * 2 * (expert_size - 1) / expert_size * rows / (tensor_size * replicas * pipeline_size)"
                  " * experts_per_token * hidden * dispatch_bits / 8e9",
                  "What each GPU sends to experts and back in a pass."),
-        Function("transfer_ms", ("rows",),
-                 "allreduce_bytes_gb(rows) / tensor_link_gb_s * 1000"
-                 " + (allreduces * (collective_us + 2 * (tensor_size - 1) * tensor_hop_us) / 1000 if tensor_size > 1 else 0)"
-                 " + alltoall_bytes_gb(rows) / expert_link_gb_s * 1000"
-                 " + alltoall_layers * 2 * (collective_us + expert_hop_us) / 1000"
-                 " + (pipeline_size - 1) * (rows / (replicas * pipeline_size) * hidden * 2 / 1e9 / stage_link_gb_s * 1000"
-                 " + stage_hop_us / 1000)",
-                 "Communication of a pass: all-reduces, all-to-alls, and handing on between stages."),
+        Function("transfer_bytes_ms", ("rows",),
+                 "(allreduce_bytes_gb(rows) / tensor_link_gb_s + alltoall_bytes_gb(rows) / expert_link_gb_s"
+                 " + (pipeline_size - 1) * (rows / (replicas * pipeline_size) * hidden * 2 / 1e9) / stage_link_gb_s) * 1000",
+                 "What the links need at least for the bytes of a pass: all-reduces, all-to-alls, and handing on between stages."),
+        Function("transfer_ms", ("rows",), "transfer_bytes_ms(rows)",
+                 "Communication of a pass: in the bound the bytes over the links, without latencies."),
     ),
-    finish={"gpus": "asked if is_blank(tp) and is_blank(pp) and is_blank(ep) and is_blank(dp) else tensor_size * pipeline_size * replicas"},
+    finish={"gpus": f"asked if {_UNSIZED} else coalesce(tp, 1) * coalesce(pp, 1) * coalesce(dp, 1)"},
     refusals=(
         ("expert_size > tensor_size * replicas", '"refused: ep is more than tp x dp"'),
         ("tensor_size > heads", '"refused: tp is more than the query heads"'),

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from dataclasses import replace
 
+from scenario.model import parallel
 from scenario.model.spec import Column, Parameter
 
 ENGINES = ("any", "vllm", "sglang", "trtllm", "llamacpp", "other")
@@ -105,7 +106,7 @@ FIRST_COLUMNS: dict[str, Column] = {
     "ttft_high_ms": Column("ttft_ms * (1 + ttft_error)", "ms", "TTFT may be as high as this."),
 }
 """The same of TTFT, where a table has both."""
-EVERY_QUESTION: dict[str, Column] = {**QUESTIONS, **ESTIMATE_QUESTIONS, **FIRST_QUESTIONS}
+EVERY_QUESTION: dict[str, Column] = {**QUESTIONS, **parallel.QUESTIONS, **ESTIMATE_QUESTIONS, **FIRST_QUESTIONS}
 
 SUMMARY = ("basis", "tpot_low_ms", "tpot_high_ms", "tokens_per_s_low", "tokens_per_s_high", "speedup_low", "speedup_high", "verdict",
            "usd_low", "usd_high", "ttft_ms", "ttft_low_ms", "ttft_high_ms", "requests_per_s")  # fmt: skip

@@ -16,8 +16,8 @@ INPUTS: dict[str, Parameter] = {
     "batch": Parameter(None, 1, 1e7, "sequences", "Sequences decoded together.", kind="integer"),
     "context": Parameter(None, 0, 1e9, "tokens",
                          "Mean KV cache length per sequence while decoding; 0 is the weights-only bound."),
-    "gpus": Parameter(1, 0, 1e6, "GPUs", "GPUs that serve the model together; memory, bandwidth and FLOP/s are pooled "
-                      "ideally until tp, pp, ep or dp is given. auto: the smallest power of two that holds the row.",
+    "gpus": Parameter(1, 0, 1e6, "GPUs", "GPUs that serve the model together. Without tp, pp, ep or dp: in the bound memory, "
+                      "bandwidth and FLOP/s are pooled ideally, in the estimate it is tp. auto: the smallest power of two that holds the row.",
                       kind="integer", choices=("auto",)),
     "weights": Parameter("bf16", kind="choice", choices=(*FORMAT_NAMES, features.PUBLISHED), doc="Format the weights are stored in; "
                          "published: as the model's checkpoint stores them."),

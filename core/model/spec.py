@@ -81,9 +81,12 @@ class TimeModel:
     """How long one forward pass takes, in ms, as a formula of ``rows``, ``weight_gb`` and ``kv_gb``.
 
     ``rows`` are the token rows of the pass, ``weight_gb`` and ``kv_gb`` what it reads, in GB. ``draft`` is the time of
-    one pass of a draft in ms, as a formula of the arguments of ``draft_forward_ms``; empty: that of the bound. ``parameters`` are constants of the whole table (``estimate_knee``). ``columns`` answers the open
-    questions of serving and of the estimate (``prefill_ms``, ``basis``, ``time_error``, ...: see
-    ``scenario list columns``); those left out have the bound's answer.
+    one pass of a draft in ms, as a formula of the arguments of ``draft_forward_ms``; empty: that of the bound.
+    ``communication`` is the time in ms that GPUs exchange data in a pass of ``rows`` rows, as a formula of the columns and
+    functions of parallel sizes; empty: that of the bound. A time model that says it must leave it out of ``formula``, and
+    its tables always have those columns. ``parameters`` are constants of the whole table (``estimate_knee``). ``columns``
+    answers the open questions of serving, of placement and of the estimate (``prefill_ms``, ``unsized_tp``, ``basis``,
+    ``time_error``, ...: see ``scenario list columns``); those left out have the bound's answer.
     """
 
     name: str
@@ -95,6 +98,7 @@ class TimeModel:
     draft: str = ""
     source: str = ""
     api: int = API
+    communication: str = ""
 
 
 @dataclass(frozen=True)

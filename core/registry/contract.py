@@ -14,7 +14,7 @@ from scenario.common import yamltree
 from scenario.common.errors import FormulaError, PluginError, Problem, nearest
 from scenario.formulas import expr, facts, functions
 from scenario.formulas.facts import Facts
-from scenario.model import answers, entities, features, serving, shared
+from scenario.model import answers, entities, features, parallel, serving, shared
 from scenario.model.kinds import KINDS, is_text, parameter_facts, value_problem
 from scenario.model.spec import API, Column, Exporter, Function, Method, NamedColumn, Parameter, Preset, TimeModel
 from scenario.registry.loaded import Host
@@ -62,6 +62,11 @@ def _own_functions() -> dict[str, tuple[tuple[str, ...], expr.Node]]:
     trees = {f.name: (f.arguments, expr.parse(f.formula)) for f in shared.FUNCTIONS}
     # The time model stands behind this one; for checking, a pass takes some positive time.
     return trees
+
+
+@lru_cache(maxsize=1)
+def _placement_functions() -> dict[str, tuple[tuple[str, ...], expr.Node]]:
+    return {f.name: (f.arguments, expr.parse(f.formula)) for f in parallel.FEATURE.functions if f.name.endswith(("_gb", "_bytes_ms"))}
 
 
 TIME_FUNCTION = (("rows", "weight_gb", "kv_gb"), expr.parse("max(1e-12, rows + weight_gb + kv_gb)"))
@@ -223,7 +228,7 @@ def type_problems(place: str, item: Any) -> list[Problem]:
 
 def _check_formula(place: str, text: str, env: Mapping[str, Facts], host: Host, wanted: str = "number") -> list[Problem]:
     try:
-        node = parse_formula(text, host, {"forward_ms": TIME_FUNCTION, **MEASURED})
+        node = parse_formula(text, host, {**_placement_functions(), "forward_ms": TIME_FUNCTION, **MEASURED})
         node = facts.check(node, env, text, [*functions.FUNCTIONS])
     except FormulaError as error:
         return list(error.at(place=place).problems)
@@ -246,6 +251,8 @@ def _check_time_model(model: TimeModel, host: Host) -> list[Problem]:
     if model.draft:
         sizes = {name: Facts(low=0, high=1e15, open_low=name in ("bits_", "gpus_")) for name in DRAFT_FUNCTION}
         problems += _check_formula(f"{place}, draft", model.draft, {**env, **sizes}, host)
+    if model.communication:
+        problems += _check_formula(f"{place}, communication", model.communication, env, host)
     questions = serving.EVERY_QUESTION
     for name, column in model.columns.items():
         if name not in questions:

@@ -21,7 +21,7 @@ from scenario.common import yamltree
 from scenario.common.errors import Problem, TableError, nearest
 from scenario.common.yamltree import Node, Source
 from scenario.formulas.vectors import Curve, Vectors
-from scenario.model.spec import Column, Parameter
+from scenario.model.spec import Column, Parameter, TimeModel
 from scenario.model.stacks import Stack
 from scenario.registry.host import Host
 
@@ -119,6 +119,13 @@ class Table:
     def shown_as(self) -> str:
         """The file as outputs name it: without its folder, so that they are the same wherever it lies."""
         return Path(self.file).name
+
+
+def time_models(table: Table, host: Host) -> list[TimeModel]:
+    """The time models that a table's rows use, in the order in which they were found."""
+    given = set(table.rows["time_model"].drop_nulls().unique()) if "time_model" in table.rows.columns else set()
+    used = {table.time_model, *given}
+    return [model for name, model in host.time_models.items() if name in used]
 
 
 def load(path: str | Path | Mapping[str, Any], host: Host, *, max_rows: int = MAX_ROWS) -> Table:

@@ -134,8 +134,7 @@ def test_tensor_parallel_pass_of_a_dense_model() -> None:
     assert row["kv_gb_per_gpu"] == pytest.approx(cache / 8 / 1e9, rel=1e-12)
     sent = 160 * 2 * 7 / 8 * 16 * 8192 * 2
     assert row["allreduce_gb"] == pytest.approx(sent / 1e9, rel=1e-12)
-    waiting = 160 * (6.6 + 14 * 0.6) / 1e3  # ms: NCCL's base time and 14 hops of a ring each
-    assert row["comm_ms"] == pytest.approx(sent / 450e9 * 1e3 + waiting, rel=1e-12)
+    assert row["comm_ms"] == pytest.approx(sent / 450e9 * 1e3, rel=1e-12)  # a bound: the bytes, without the latency of any hop
     assert row["step_ms"] == pytest.approx((70_553_706_496 * 2 + cache) / (8 * 3.35e12) * 1e3 + row["comm_ms"], rel=1e-12)
 
 
@@ -161,7 +160,7 @@ def test_cache_is_copied_where_heads_run_out(model: str, tp: int, copies: int) -
 def test_pipeline_reads_the_weights_once_per_micro_batch() -> None:
     """With pp 4 a step takes as long as on one GPU while weights set its time: stages wait for one another; memory is shared."""
     alone, staged = one(model="llama-3-8b", batch=8), one(model="llama-3-8b", batch=8, pp=4)
-    hand_over = 3 * (8 / 4 * 4096 * 2 / 450e9 + 0.6e-6) * 1e3
+    hand_over = 3 * (8 / 4 * 4096 * 2 / 450e9) * 1e3
     assert staged["step_ms"] == pytest.approx(alone["step_ms"] + hand_over, rel=1e-12)
     assert staged["weight_gb_per_gpu"] == pytest.approx(alone["weight_gb"] / 4, rel=1e-12)
 
@@ -184,7 +183,7 @@ def test_expert_parallel_mixture() -> None:
     sent = 58 * 2 * 31 / 32 * 1024 / 32 * 8 * 7168 * 2
     assert row["alltoall_gb"] == pytest.approx(sent / 1e9, rel=1e-12)
     # 32 GPUs are more than a node of 8: the network of 50 GB/s each.
-    assert row["comm_ms"] == pytest.approx(sent / 50e9 * 1e3 + 58 * 2 * (6.6 + 2.7) / 1e3, rel=1e-12)
+    assert row["comm_ms"] == pytest.approx(sent / 50e9 * 1e3, rel=1e-12)
     touched = 256 * (1 - (1 - 8 / 256) ** 1024)
     read = rest + experts / 32 * touched / 256
     assert row["step_ms"] == pytest.approx(read / 4.8e12 * 1e3 + row["comm_ms"], rel=1e-9)

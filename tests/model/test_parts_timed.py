@@ -36,12 +36,47 @@ def test_the_estimate_of_a_prompt_does_not_depend_on_the_batch() -> None:
     assert one["ttft_ms"] > run({**REQUEST, "gpus": 8})[0]["ttft_ms"]
 
 
-def test_communication_is_counted_once() -> None:
-    """The estimate of a table with parallel sizes leaves out the all-reduces of pooled GPUs; a measured pass has all of it in it."""
-    pooled, alone = run({"weights": "fp8", "gpus": 2}, time_model="estimate")[0], run({"weights": "fp8", "tp": 2}, time_model="estimate")[0]
-    extra = pooled["verify_ms"] - (alone["verify_ms"] - alone["comm_ms"])
-    assert extra > 0
-    assert alone["comm_ms"] > 0
+SIZES = ("gpus_given", "tp", "tp_given", "pp", "pp_given", "dp", "dp_given", "ep", "ep_given", "id")
+
+
+@pytest.mark.parametrize(
+    ("inputs", "gpus"),
+    [({}, 8), ({"batch": 200, **REQUEST}, 4), ({**SERVED, "method": "eagle"}, 8), ({"model": "deepseek-v3", "weights": "fp8", "method": "mtp"}, 16),
+     ({"model": "qwen3-30b-a3b", "method": "medusa"}, 8), ({"model": "llama-3.1-8b"}, 64)],
+    ids=str,
+)  # fmt: skip
+def test_gpus_alone_are_tensor_parallel_in_the_estimate(inputs: dict[str, Any], gpus: int) -> None:
+    """`gpus: n` and `tp: n` are the same row bit for bit: times, copies of caches, limits, also past a node and past the heads."""
+    (plain,), (sized,) = (run({**inputs, name: gpus}, time_model="estimate") for name in ("gpus", "tp"))
+    assert {name: value for name, value in plain.items() if name not in SIZES} == {name: sized[name] for name in plain if name not in SIZES}
+    assert plain["comm_ms"] > 0
+
+
+def test_the_estimates_all_reduces_past_a_node() -> None:
+    """16 GPUs in two nodes of 8: three doublings inside, one network hop up and down and its start, and the bytes over the network."""
+    constants = {"engine": "any", "gpus": ["h100-sxm"], "weight_mbu": 1, "kv_mbu": 1, "gemm_mfu": 1, "expert_mbu": 1, "step_ms": 0, "layer_us": 0,
+                 "moe_layer_us": 0, "sequence_us": 0, "hop_us": 5, "link_share": 0.5, "prefill_share": 1, "first_token_ms": 0, "queue_share": 0.1,
+                 "draft_pass_us": 0, "time_error": 0.2, "speedup_error": 0.1, "ttft_error": 0.5, "points": 30}  # fmt: skip
+    (row,) = run({"gpus": 16}, time_model="estimate", hardware={"mine": constants})
+    sent = 160 * 2 * 15 / 16 * 8 * 8192 * 2
+    assert row["comm_ms"] == pytest.approx(sent / (50e9 * 0.5) * 1e3 + 160 * (3 * 5 + 6.6 + 2 * 2.7) / 1e3, rel=1e-12)
+
+
+def test_gpus_alone_pool_in_the_bound_beside_an_estimate() -> None:
+    """Rows of both time models in one table: the bound's has no communication and one cache, the estimate's has eight of a latent."""
+    bound, estimate = run(*({"model": "deepseek-v3", "weights": "fp8", "gpus": 8, "time_model": name} for name in ("bound", "estimate")))
+    assert (bound["comm_ms"], bound["kv_copies"], estimate["kv_copies"]) == (0, 1, 8)
+
+
+def test_automatic_gpus_of_the_estimate_count_the_copies() -> None:
+    """auto takes the smallest power of two on which tensor parallelism holds the row; half as many do not."""
+    inputs = {"model": "deepseek-v3", "weights": "fp8", "batch": 200, "context": 8192}
+    (row,) = run({**inputs, "gpus": "auto"}, time_model="estimate")
+    assert run({**inputs, "gpus": row["gpus"]}, time_model="estimate")[0]["memory_gb"] == row["memory_gb"]
+    assert [run({**inputs, "tp": size}, time_model="estimate")[0]["fits"] for size in (row["gpus"] / 2, row["gpus"])] == [False, True]
+
+
+def test_measured_passes_have_their_communication_in_them() -> None:
     (measured,) = run({"tp": 8}, time_model="measured", measured=POINTS)
     assert measured["comm_ms"] == 0
     assert measured["verify_ms"] == pytest.approx(20 + 5 * 7 / 63, rel=1e-12)
