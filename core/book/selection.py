@@ -8,7 +8,7 @@ from dataclasses import dataclass, field, replace
 from scenario.model import features, parallel, serving, shared
 from scenario.model.optional_part import Feature
 from scenario.model.spec import Column, Function, Parameter
-from scenario.registry.host import Host
+from scenario.registry.loaded import Host
 from scenario.tables.table import Table, time_models
 
 
