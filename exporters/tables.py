@@ -46,7 +46,8 @@ def write_parquet(result: Result, stream: BinaryIO) -> None:
 
 
 def show(value: object, limit: bool = False) -> str:
-    """A cell for people: up to five digits, thousands separated, blank as nothing; ``limit``: of a column that can be unlimited."""
+    """A cell for people: up to five digits, thousands separated, blank as nothing; ``limit``: of a column that
+    can be unlimited."""
     if value is None:
         return ""
     if isinstance(value, bool):

@@ -10,50 +10,25 @@ from scenario.workbooks.form import FIRST
 
 MAX_ROWS = 1_048_576 - FIRST + 1
 
+
 def write_xlsx(result: Result, stream: BinaryIO) -> None:
     """Write the workbook: openpyxl makes the skeleton, the rows and shown values are spliced in."""
     import polars as pl
     from openpyxl import Workbook
 
-    from scenario.exporters.xlsx import (
-        assumptions as _assumptions,
-    )
-    from scenario.exporters.xlsx import (
-        cells as _cells,
-    )
-    from scenario.exporters.xlsx import (
-        charts as _charts,
-    )
-    from scenario.exporters.xlsx import (
-        checks as _checks,
-    )
-    from scenario.exporters.xlsx import (
-        extras as _extras,
-    )
-    from scenario.exporters.xlsx import (
-        front as _front,
-    )
-    from scenario.exporters.xlsx import (
-        helpers as _helpers,
-    )
-    from scenario.exporters.xlsx import (
-        layout as _layout,
-    )
-    from scenario.exporters.xlsx import (
-        scenarios as _scenarios,
-    )
-    from scenario.exporters.xlsx import (
-        sensitivity as _sensitivity,
-    )
-    from scenario.exporters.xlsx import (
-        splice as _splice,
-    )
-    from scenario.exporters.xlsx import (
-        style as _style,
-    )
-    from scenario.exporters.xlsx import (
-        summary as _summary,
-    )
+    from scenario.exporters.xlsx import assumptions as _assumptions
+    from scenario.exporters.xlsx import cells as _cells
+    from scenario.exporters.xlsx import charts as _charts
+    from scenario.exporters.xlsx import checks as _checks
+    from scenario.exporters.xlsx import extras as _extras
+    from scenario.exporters.xlsx import front as _front
+    from scenario.exporters.xlsx import helpers as _helpers
+    from scenario.exporters.xlsx import layout as _layout
+    from scenario.exporters.xlsx import scenarios as _scenarios
+    from scenario.exporters.xlsx import sensitivity as _sensitivity
+    from scenario.exporters.xlsx import splice as _splice
+    from scenario.exporters.xlsx import style as _style
+    from scenario.exporters.xlsx import summary as _summary
 
     workbook = Workbook()
     del workbook[workbook.active.title]
@@ -65,7 +40,9 @@ def write_xlsx(result: Result, stream: BinaryIO) -> None:
     sheets += _charts.charts(result, layout, workbook, frame)
     added = _extras.columns(result, layout, workbook)
     frame = frame.with_columns(pl.Series(name, cells, dtype=pl.String) for name, (_, cells) in added.items())
-    scenarios, recipe = _scenarios.scenarios(result, layout, workbook, {name: letter for name, (letter, _) in added.items()})
+    scenarios, recipe = _scenarios.scenarios(
+        result, layout, workbook, {name: letter for name, (letter, _) in added.items()}
+    )
     sheets += [scenarios, *_assumptions.all_assumptions(result, layout, workbook)]
     beside = _helpers.helpers(result, layout, workbook)
     sheets += [sheet for sheet, _, _ in beside]
@@ -81,9 +58,17 @@ def write_xlsx(result: Result, stream: BinaryIO) -> None:
     workbook.properties.creator = "scenario"
     skeleton = BytesIO()
     workbook.save(skeleton)
-    parts = {sheet.sheet.title: f"xl/worksheets/sheet{workbook.sheetnames.index(sheet.sheet.title) + 1}.xml" for sheet in sheets}
-    large = {parts["Scenarios"]: _splice.Rows(_splice.row_chunks(frame, recipe, _layout.FIRST), f"A1:{recipe[-1].letter}{layout.last}",
-                                              f"A{_layout.FIRST}:A{layout.last}")}  # fmt: skip
+    parts = {
+        sheet.sheet.title: f"xl/worksheets/sheet{workbook.sheetnames.index(sheet.sheet.title) + 1}.xml"
+        for sheet in sheets
+    }
+    large = {
+        parts["Scenarios"]: _splice.Rows(
+            _splice.row_chunks(frame, recipe, _layout.FIRST),
+            f"A1:{recipe[-1].letter}{layout.last}",
+            f"A{_layout.FIRST}:A{layout.last}",
+        )
+    }
     for sheet, columns, last in beside:
         chunks = _splice.row_chunks(frame, columns, _layout.FIRST)
         large[parts[sheet.sheet.title]] = _splice.Rows(chunks, f"A1:{last}{layout.last}", "")

@@ -21,13 +21,15 @@ from scenario.exporters.xlsx.splice import ROW
 from scenario.workbooks.form import BY_TITLE, FIRST, POSITIONS, TITLES, EntityTable, Field, Scalar
 
 ABOUT = {
-    "models": "Architecture of each model (blue) and what follows from it (black). Edit a value and every scenario of that model moves.",
+    "models": "Architecture of each model (blue) and what follows from it (black). Edit a value and every "
+    "scenario of that model moves.",
     "gpus": "Peak, dense rates of each GPU. Prices are per GPU and hour.",
     "methods": "Every method and stack, with the numbers that formulas choose by. The parameters are on Assumptions.",
     "formats": "Bits per stored value, scales included.",
     "time_models": "How a forward pass is timed.",
     "encoders": "Image encoders (blue), and the tokens and arithmetic of one image of the size on Assumptions (black).",
-    "hardware": "Constants of the estimate: fitted efficiencies and fixed times by GPU and engine, with the error they leave.",
+    "hardware": "Constants of the estimate: fitted efficiencies and fixed times by GPU and engine, with the "
+    "error they leave.",
 }
 
 
@@ -65,14 +67,25 @@ def assumptions(book: Book, workbook: Workbook) -> Sheet:
     """Every scalar with value, unit, range, meaning, and where it comes from."""
     sheet = Sheet(workbook.create_sheet("Assumptions"))
     names = list(BY_TITLE["Assumptions"].columns)
-    heads(sheet, "Assumptions", "One value each for the whole workbook. A row of Scenarios that gives its own value overrides it.", names)
+    heads(
+        sheet,
+        "Assumptions",
+        "One value each for the whole workbook. A row of Scenarios that gives its own value overrides it.",
+        names,
+    )
     row = FIRST
     for scalar in book.scalars.values():
-        group = "all rows" if not scalar.owner else f"{'time model' if scalar.owner in book.time_models else 'method'} {scalar.owner}"
+        group = (
+            "all rows"
+            if not scalar.owner
+            else f"{'time model' if scalar.owner in book.time_models else 'method'} {scalar.owner}"
+        )
         sheet.put(row, 1, group, "scn.meta")
         sheet.put(row, 2, scalar.name, "scn.label")
         sheet.put(row, 3, scalar.value, "scn.input", scalar_format(scalar))
-        for column, text in enumerate((scalar.parameter.unit, limits(scalar), scalar.parameter.doc, scalar.origin, origin_of(scalar)), 4):
+        for column, text in enumerate(
+            (scalar.parameter.unit, limits(scalar), scalar.parameter.doc, scalar.origin, origin_of(scalar)), 4
+        ):
             sheet.put(row, column, text, "scn.text")
         workbook.defined_names[scalar.name] = DefinedName(scalar.name, attr_text=f"Assumptions!$C${row}")
         validate_scalar(sheet, book, scalar, f"C{row}")
@@ -100,7 +113,9 @@ def origin_of(scalar: Scalar) -> str:
     titles = {"profile": "Profiles", "model": "Models", "tree": "Trees"}
     if scalar.source or scalar.parameter.kind not in titles:
         return scalar.source
-    return ("not set; " if scalar.value is None else "") + f"each one's source stands on the sheet {titles[scalar.parameter.kind]}"
+    return (
+        "not set; " if scalar.value is None else ""
+    ) + f"each one's source stands on the sheet {titles[scalar.parameter.kind]}"
 
 
 def limits(scalar: Scalar) -> str:
@@ -119,41 +134,79 @@ def limits(scalar: Scalar) -> str:
 
 
 def validate_scalar(sheet: Sheet, book: Book, scalar: Scalar, cell: str) -> None:
-    validation = validation_for(book, scalar.parameter.kind, scalar.name.removeprefix("default_"), scalar.parameter, cell)
+    validation = validation_for(
+        book, scalar.parameter.kind, scalar.name.removeprefix("default_"), scalar.parameter, cell
+    )
     if validation is not None:
         sheet.sheet.add_data_validation(validation)
         validation.add(cell)
 
 
 def validation_for(book: Book, kind: str, name: str, parameter: Any, cell: str = "") -> DataValidation | None:
-    """The drop-down or range that keeps a wrong value out of an input cell; ``cell`` is the first of those that it is for."""
+    """The drop-down or range that keeps a wrong value out of an input cell; ``cell`` is the first of those
+    that it is for."""
 
     def from_sheet(table: str) -> DataValidation:
         last = FIRST + len(book.tables[table].rows) - 1
-        return DataValidation(type="list", formula1=f"'{TITLES[table]}'!$A${FIRST}:$A${last}", allow_blank=True,
-                              showErrorMessage=True, errorTitle="Not known", error=f"Choose a name from the sheet {TITLES[table]}.")  # fmt: skip
+        return DataValidation(
+            type="list",
+            formula1=f"'{TITLES[table]}'!$A${FIRST}:$A${last}",
+            allow_blank=True,
+            showErrorMessage=True,
+            errorTitle="Not known",
+            error=f"Choose a name from the sheet {TITLES[table]}.",
+        )
 
-    tables = {"model": "models", "gpu": "gpus", "method": "methods", "weights": "formats", "kv": "formats", "time_model": "time_models",
-              "encoder": "encoders"}  # fmt: skip
+    tables = {
+        "model": "models",
+        "gpu": "gpus",
+        "method": "methods",
+        "weights": "formats",
+        "kv": "formats",
+        "time_model": "time_models",
+        "encoder": "encoders",
+    }
     if kind == "model" or name in tables:
         return from_sheet("models" if kind == "model" else tables[name])
     if kind == "profile":
         last = FIRST + max(len(book.vectors.profiles), 1) - 1
-        return DataValidation(type="list", formula1=f"Profiles!$A${FIRST}:$A${last}", allow_blank=True, showErrorMessage=True,
-                              errorTitle="Not known", error="Choose a profile from the sheet Profiles.")  # fmt: skip
+        return DataValidation(
+            type="list",
+            formula1=f"Profiles!$A${FIRST}:$A${last}",
+            allow_blank=True,
+            showErrorMessage=True,
+            errorTitle="Not known",
+            error="Choose a profile from the sheet Profiles.",
+        )
     if kind == "tree" and book.vectors.trees:
-        return DataValidation(type="list", formula1=f"Trees!$A${FIRST}:$A${FIRST + len(book.vectors.trees) - 1}", allow_blank=True,
-                              showErrorMessage=True, errorTitle="Not known", error="Choose a tree from the sheet Trees.")  # fmt: skip
+        return DataValidation(
+            type="list",
+            formula1=f"Trees!$A${FIRST}:$A${FIRST + len(book.vectors.trees) - 1}",
+            allow_blank=True,
+            showErrorMessage=True,
+            errorTitle="Not known",
+            error="Choose a tree from the sheet Trees.",
+        )
     if kind not in ("number", "integer", "flag") or parameter is None:
         return None
     low, above, high = bounds(parameter)
     whole = kind in ("integer", "flag")
     if above and cell:  # the kinds of limits that a spreadsheet offers do not leave one end out
-        tests = [f"ISNUMBER({cell})", f"{cell}>{low:.15g}", *([f"{cell}<={high:.15g}"] if high is not None else []), *([f"INT({cell})={cell}"] if whole else [])]
+        tests = [
+            f"ISNUMBER({cell})",
+            f"{cell}>{low:.15g}",
+            *([f"{cell}<={high:.15g}"] if high is not None else []),
+            *([f"INT({cell})={cell}"] if whole else []),
+        ]
         validation = DataValidation(type="custom", formula1=f"AND({','.join(tests)})", allow_blank=True)
     else:
-        validation = DataValidation(type="whole" if whole else "decimal", operator="between", allow_blank=True,
-                                    formula1=f"{-1e15 if low is None else low:.15g}", formula2=f"{1e15 if high is None else high:.15g}")  # fmt: skip
+        validation = DataValidation(
+            type="whole" if whole else "decimal",
+            operator="between",
+            allow_blank=True,
+            formula1=f"{-1e15 if low is None else low:.15g}",
+            formula2=f"{1e15 if high is None else high:.15g}",
+        )
     validation.showErrorMessage = True
     validation.errorTitle, validation.error = "Out of range", f"{in_words(parameter).capitalize()}."
     return validation
@@ -182,9 +235,6 @@ def entity(layout: Layout, workbook: Workbook, table: EntityTable, frame: pl.Dat
     notes = entity_notes(table)
     names = ["name", "title", *(f.name for f in table.inputs), *(f.name for f in table.columns), *notes]
     heads(sheet, TITLES[table.name], ABOUT[table.name], names)
-    for column, item in enumerate((*table.inputs, *table.columns), 3):
-        sheet.put(FIRST - 3, column, item.unit, "scn.meta")
-        sheet.put(FIRST - 2, column, item.text, "scn.meta")
     formulas = {item.name: entity_formula(layout, table, item) for item in table.columns}
     fixed = table.name in ("methods", "time_models")  # their numbers are how formulas find the methods: not for editing
     for row, (values, computed) in enumerate(zip(table.rows, frame.iter_rows(named=True), strict=True), FIRST):
@@ -198,31 +248,48 @@ def entity(layout: Layout, workbook: Workbook, table: EntityTable, frame: pl.Dat
         for column, key in enumerate(notes, 3 + len(table.inputs) + len(table.columns)):
             sheet.put(row, column, str(values.get(key) or ""), "scn.meta")
     last = FIRST + len(table.rows) - 1
-    for column, item in enumerate(table.inputs, 3):
-        letter = get_column_letter(column)
-        validation = None if fixed or item.parameter is None else validation_for(layout.book, item.parameter.kind, "", item.parameter, f"{letter}{FIRST}")
-        if validation is not None:
-            sheet.sheet.add_data_validation(validation)
-            validation.add(f"{letter}{FIRST}:{letter}{last + SPARE}")
-    first_row = {2 + len(table.inputs) + i: formulas[f.name].replace(ROW, str(FIRST)) for i, f in enumerate(table.columns)}
+    if not fixed:
+        _validate_entries(sheet, layout.book, table, last)
+    first_row = {
+        2 + len(table.inputs) + i: formulas[f.name].replace(ROW, str(FIRST)) for i, f in enumerate(table.columns)
+    }
     add_table(sheet, BY_TITLE[TITLES[table.name]].table, names, last, first_row)
-    longest = max((len(str(row["name"])) for row in table.rows), default=8)
-    titles = max((len(str(row["title"])) for row in table.rows), default=8)
-    sizes = [longest + 3.0, min(titles + 2.0, 44)]
-    sizes += [max(_style.width(f, 8), 10) for f in (*table.inputs, *table.columns)] + [60.0] * len(notes)
-    widths(sheet, sizes)
-    for item_row in (FIRST - 3, FIRST - 2):
-        sheet.put(item_row, 1, "unit" if item_row == FIRST - 3 else "formula", "scn.meta")
+    _above_entries(sheet, table, len(notes))
     if table.columns:
         paint_overrides(sheet, 3 + len(table.inputs), 2 + len(table.inputs) + len(table.columns), last)
     _style.page(sheet.sheet, rows=f"{FIRST - 1}:{FIRST - 1}", columns="A:A")
     return sheet
 
 
+def _validate_entries(sheet: Sheet, book: Book, table: EntityTable, last: int) -> None:
+    """Keep wrong values out of the blue cells of a catalog sheet, those of its spare rows too."""
+    for column, item in enumerate(table.inputs, 3):
+        letter = get_column_letter(column)
+        parameter = item.parameter
+        validation = validation_for(book, parameter.kind, "", parameter, f"{letter}{FIRST}") if parameter else None
+        if validation is not None:
+            sheet.sheet.add_data_validation(validation)
+            validation.add(f"{letter}{FIRST}:{letter}{last + SPARE}")
+
+
+def _above_entries(sheet: Sheet, table: EntityTable, notes: int) -> None:
+    """Units and formulas above the header of a catalog sheet, and the widths of its columns."""
+    for row, said in ((FIRST - 3, "unit"), (FIRST - 2, "formula")):
+        sheet.put(row, 1, said, "scn.meta")
+    for column, item in enumerate((*table.inputs, *table.columns), 3):
+        sheet.put(FIRST - 3, column, item.unit, "scn.meta")
+        sheet.put(FIRST - 2, column, item.text, "scn.meta")
+    longest, titles = (max((len(str(row[key])) for row in table.rows), default=8) for key in ("name", "title"))
+    sizes = [max(_style.width(f, 8), 10) for f in (*table.inputs, *table.columns)]
+    widths(sheet, [longest + 3.0, min(titles + 2.0, 44), *sizes, *[60.0] * notes])
+
+
 def paint_overrides(sheet: Sheet, first: int, last: int, last_row: int) -> None:
     """Colour a cell of a computed column once a value is typed over its formula."""
     start, end = get_column_letter(first), get_column_letter(last)
-    rule = FormulaRule(formula=[f"NOT(_xlfn.ISFORMULA({start}{FIRST}))"], fill=_style._solid(_style.RED_FILL), font=Font(bold=True))
+    rule = FormulaRule(
+        formula=[f"NOT(_xlfn.ISFORMULA({start}{FIRST}))"], fill=_style._solid(_style.RED_FILL), font=Font(bold=True)
+    )
     sheet.sheet.conditional_formatting.add(f"{start}{FIRST}:{end}{last_row}", rule)
 
 
@@ -231,7 +298,8 @@ STARTS = {"p": 2, "E": 2 + POSITIONS, "a": 3 + 2 * POSITIONS}
 
 
 def _profile_cell(kind: str, k: int, row: int, dialect: str, given: int) -> str:
-    """The formula of a marginal rate, length or conditional rate at position ``k`` of a profile with ``given`` positions."""
+    """The formula of a marginal rate, length or conditional rate at position ``k`` of a profile with ``given``
+    positions."""
 
     def at(what: str, position: int) -> str:
         return f"{get_column_letter(STARTS[what] + position - (what != 'E'))}{row}"
@@ -257,8 +325,14 @@ def profiles(layout: Layout, workbook: Workbook) -> Sheet:
     sheet = Sheet(workbook.create_sheet("Profiles"))
     steps = range(1, POSITIONS + 1)
     names = list(BY_TITLE["Profiles"].columns)
-    heads(sheet, "Acceptance profiles", "By draft position: p the marginal rate, a the conditional rate (given that those before were accepted); "
-          "E the tokens per round with n drafts, bonus included. Blue as given; past its end the last conditional rate goes on.", names)  # fmt: skip
+    heads(
+        sheet,
+        "Acceptance profiles",
+        "By draft position: p the marginal rate, a the conditional rate (given that those before were accepted); "
+        "E the tokens per round with n drafts, bonus included. Blue as given; past its end the last conditional "
+        "rate goes on.",
+        names,
+    )
     found = list(layout.book.vectors.profiles.values())
     for row, profile in enumerate(found, FIRST):
         sheet.put(row, 1, profile.name, "scn.label")
@@ -266,12 +340,18 @@ def profiles(layout: Layout, workbook: Workbook) -> Sheet:
         values, given = profile.values or profile.rates, len(profile.rates)
         sheet.put(row, STARTS["E"], 1, "scn.calc", "0.0000")
         for k in steps:
-            for kind, shows in (("p", profile.continued[k - 1]), ("E", profile.lengths[k]), ("a", profile.conditional[k - 1])):
+            for kind, shows in (
+                ("p", profile.continued[k - 1]),
+                ("E", profile.lengths[k]),
+                ("a", profile.conditional[k - 1]),
+            ):
                 column = STARTS[kind] + (k if kind == "E" else k - 1)
                 if k <= given and kind == typed:
                     sheet.put(row, column, values[k - 1], "scn.input", "0.0000")
                 else:
-                    sheet.formula(row, column, _profile_cell(kind, k, row, profile.given, given), shows, "scn.calc", "0.0000")
+                    sheet.formula(
+                        row, column, _profile_cell(kind, k, row, profile.given, given), shows, "scn.calc", "0.0000"
+                    )
         sheet.put(row, len(names) - 2, profile.given, "scn.meta")
         sheet.put(row, len(names) - 1, profile.doc, "scn.meta")
         sheet.put(row, len(names), cited(layout.book, profile.source), "scn.meta")
@@ -286,7 +366,12 @@ def curves(layout: Layout, workbook: Workbook) -> Sheet:
     """Measured curves as one long table: linear between points, the nearest slope beyond."""
     sheet = Sheet(workbook.create_sheet("Curves"))
     names = list(BY_TITLE["Curves"].columns)
-    heads(sheet, "Curves", "Points of each curve in rising x; between them the curve is linear, beyond them the nearest slope goes on.", names)
+    heads(
+        sheet,
+        "Curves",
+        "Points of each curve in rising x; between them the curve is linear, beyond them the nearest slope goes on.",
+        names,
+    )
     row = FIRST
     for curve in layout.book.vectors.curves.values():
         for index, ((x, y), slope) in enumerate(zip(curve.points, curve.slopes, strict=True)):

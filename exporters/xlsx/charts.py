@@ -29,8 +29,34 @@ from scenario.exporters.xlsx.summary import as_key, first_rows
 from scenario.workbooks.form import FIRST, TITLES
 
 ROWS = [2**power for power in range(13)]  # 1 to 4096 token rows
-COLORS = ("1F77B4", "D55E00", "2CA02C", "9467BD", "8C564B", "E377C2", "7F7F7F", "BCBD22", "17BECF", "000000", "E6AB02", "66A61E")
-MARKS = ("circle", "square", "triangle", "diamond", "x", "star", "plus", "dash", "circle", "square", "triangle", "diamond")
+COLORS = (
+    "1F77B4",
+    "D55E00",
+    "2CA02C",
+    "9467BD",
+    "8C564B",
+    "E377C2",
+    "7F7F7F",
+    "BCBD22",
+    "17BECF",
+    "000000",
+    "E6AB02",
+    "66A61E",
+)
+MARKS = (
+    "circle",
+    "square",
+    "triangle",
+    "diamond",
+    "x",
+    "star",
+    "plus",
+    "dash",
+    "circle",
+    "square",
+    "triangle",
+    "diamond",
+)
 MAX_METHODS, MAX_BATCHES = 12, 40
 SPARE = 6
 """Further batches that the charts have room for."""
@@ -53,7 +79,12 @@ def charts(result: Result, layout: Layout, workbook: Workbook, frame: pl.DataFra
     page.put(1, 1, "Charts", "scn.title")
     page.put(2, 1, "The blue cells choose what the charts show; everything below follows.", "scn.subtitle")
     data.put(1, 1, "Chart data", "scn.title")
-    data.put(2, 1, "What the charts draw. #N/A marks a point that does not exist, so that a chart leaves a gap there.", "scn.subtitle")
+    data.put(
+        2,
+        1,
+        "What the charts draw. #N/A marks a point that does not exist, so that a chart leaves a gap there.",
+        "scn.subtitle",
+    )
     feed = _Feed(data, _choices(result, layout, page, workbook, frame))
     top = 5 + len(feed.chosen)
     page.sheet.add_chart(_roofline(result, layout, feed), f"A{top}")
@@ -63,15 +94,34 @@ def charts(result: Result, layout: Layout, workbook: Workbook, frame: pl.DataFra
         methods = frame["method"].unique(maintain_order=True).to_list()[:MAX_METHODS]
         blocks = _by_batch(result, layout, feed, frame, batches, methods)
         across = [
-            _lines(feed, blocks["speedup"], "Speedup against batch", "batch (sequences)", "speedup (x)", batches, one=True, log_x=True),
-            _lines(feed, blocks["usd_per_million_tokens"], "Price against batch", "batch (sequences)", "$ per 1M tokens", batches,
-                   log_x=True, log_y=True),
+            _lines(
+                feed,
+                blocks["speedup"],
+                "Speedup against batch",
+                "batch (sequences)",
+                "speedup (x)",
+                batches,
+                one=True,
+                log_x=True,
+            ),
+            _lines(
+                feed,
+                blocks["usd_per_million_tokens"],
+                "Price against batch",
+                "batch (sequences)",
+                "$ per 1M tokens",
+                batches,
+                log_x=True,
+                log_y=True,
+            ),
             _pareto(feed, blocks, len(batches)),
-        ]  # fmt: skip
+        ]
         for chart, place in zip(across, (f"H{top}", f"A{top + 25}", f"H{top + 25}"), strict=True):
             page.sheet.add_chart(chart, place)
     else:
-        page.put(top + 25, 1, "With several batch sizes in the table, charts against the batch appear here.", "scn.subtitle")
+        page.put(
+            top + 25, 1, "With several batch sizes in the table, charts against the batch appear here.", "scn.subtitle"
+        )
     widths(page, [11.0] * 18)
     page.sheet.column_dimensions["A"].width = 16
     widths(data, [26.0] + [15.0] * (MAX_METHODS + 2))
@@ -83,8 +133,11 @@ def charts(result: Result, layout: Layout, workbook: Workbook, frame: pl.DataFra
     return [page, data]
 
 
-def _choices(result: Result, layout: Layout, page: Sheet, workbook: Workbook, frame: pl.DataFrame) -> dict[str, tuple[str, Any]]:
-    """Drop-downs for model, GPU, whatever else tells rows apart (batch and method aside), and what rows give that a pass's time reads."""
+def _choices(
+    result: Result, layout: Layout, page: Sheet, workbook: Workbook, frame: pl.DataFrame
+) -> dict[str, tuple[str, Any]]:
+    """Drop-downs for model, GPU, whatever else tells rows apart (batch and method aside), and what rows give
+    that a pass's time reads."""
     keys = [name for name in layout.key if name not in ("model", "gpu", "batch", "method")]
     wanted = list(dict.fromkeys(["model", "gpu", *keys, *_given(result, layout, page)]))
     chosen: dict[str, tuple[str, Any]] = {}
@@ -123,7 +176,9 @@ def _given(result: Result, layout: Layout, page: Sheet) -> list[str]:
     found = [name for name in dict.fromkeys(item.removesuffix("_given") for item in needs)
              if name not in ("model", "gpu", "batch", "method", "context", "weights", "kv") and name in book.fields
              and name in rows.columns and rows[name].null_count() < rows.height]  # fmt: skip
-    return found + (["gpus"] if default is not None and not default.value and "gpus" not in found else [])  # auto: as many as the row needs
+    return found + (
+        ["gpus"] if default is not None and not default.value and "gpus" not in found else []
+    )  # auto: as many as the row needs
 
 
 def _left_out(result: Result, name: str) -> Any:
@@ -149,7 +204,9 @@ def _roofline(result: Result, layout: Layout, feed: _Feed) -> ScatterChart:
         for column, (text, values) in enumerate(lines, 2):
             value = values[at - first]
             shows = NO_POINT if value is None else value
-            sheet.formula(at, column, f"IFERROR(({text.replace('{row}', str(at))})+0,NA())", shows, "scn.calc", "#,##0.000")
+            sheet.formula(
+                at, column, f"IFERROR(({text.replace('{row}', str(at))})+0,NA())", shows, "scn.calc", "#,##0.000"
+            )
     last = first + len(ROWS) - 1
     straight = result.book.time_models == ["bound"]  # only the bound has two straight parts that meet at a ridge
     if straight:
@@ -158,10 +215,14 @@ def _roofline(result: Result, layout: Layout, feed: _Feed) -> ScatterChart:
         dense = not experts.values[0] and None not in (read, more, slope) and slope - (more - read) > 1e-9 * slope
         ridge = (2 * read - more) / (slope - (more - read)) if dense else NO_POINT
         steeper = f"D{first}-(B{first + 1}-B{first})"
-        line = f"IF({experts.text}>0,NA(),IF({steeper}>0.000000001*D{first},(2*B{first}-B{first + 1})/({steeper}),NA()))"
+        line = (
+            f"IF({experts.text}>0,NA(),IF({steeper}>0.000000001*D{first},(2*B{first}-B{first + 1})/({steeper}),NA()))"
+        )
         for at, letter, low in ((last + 1, "B", read), (last + 2, "D", slope)):
             sheet.formula(at, 1, line, ridge, "scn.calc", "#,##0")
-            sheet.formula(at, 5, f"IF(ISNUMBER($A{at}),{letter}{first},NA())", low if dense else NO_POINT, "scn.calc", "#,##0.000")
+            sheet.formula(
+                at, 5, f"IF(ISNUMBER($A{at}),{letter}{first},NA())", low if dense else NO_POINT, "scn.calc", "#,##0.000"
+            )
     feed.row = last + 5
     chart = _chart("Pass time against token rows", "token rows m", "time of one pass (ms)", log_x=True, log_y=True)
     for column, color, dash in ((2, COLORS[0], None), (3, COLORS[1], None), (4, "7F7F7F", "sysDash")):
@@ -171,7 +232,9 @@ def _roofline(result: Result, layout: Layout, feed: _Feed) -> ScatterChart:
     return chart
 
 
-def _by_batch(result: Result, layout: Layout, feed: _Feed, frame: pl.DataFrame, batches: list[float], methods: list[str]) -> dict[str, int]:
+def _by_batch(
+    result: Result, layout: Layout, feed: _Feed, frame: pl.DataFrame, batches: list[float], methods: list[str]
+) -> dict[str, int]:
     """A block per metric, batch down and method across; returns the header row of each."""
     sheet, keys = feed.sheet, first_rows(frame)
     sheet.put(feed.row, 1, "Rows of Scenarios that the choices find", "scn.heading")
@@ -180,16 +243,24 @@ def _by_batch(result: Result, layout: Layout, feed: _Feed, frame: pl.DataFrame, 
     for index in range(len(batches)):
         at = head + 1 + index
         # The distinct batches of Scenarios in rising order; past the last it stands again, without points.
-        text = f"IFERROR(SMALL({layout.span('batch')},COUNTIF({layout.span('batch')},\"<=\"&A{at - 1})+1),A{at - 1})" if index else f"MIN({layout.span('batch')})"
+        text = (
+            f'IFERROR(SMALL({layout.span("batch")},COUNTIF({layout.span("batch")},"<="&A{at - 1})+1),A{at - 1})'
+            if index
+            else f"MIN({layout.span('batch')})"
+        )
         sheet.formula(at, 1, text, batches[index], "scn.calc", "#,##0")
     span = layout.span("method")
     for column, method in enumerate(methods, 2):
         letter, before = get_column_letter(column), f"$A{head}:{get_column_letter(column - 1)}{head}"
-        place = f"SUMPRODUCT(MIN(ROW({span})-{FIRST - 1}+1E9*((COUNTIF({before},{span})>0)+({span}=\"\"))))"  # the first row of another method
+        # the first row of another method
+        place = f'SUMPRODUCT(MIN(ROW({span})-{FIRST - 1}+1E9*((COUNTIF({before},{span})>0)+({span}=""))))'
         sheet.formula(head, column, f'IFERROR(INDEX({span},{place}),"")', method, "scn.head")
         for index, batch in enumerate(batches):
             at = head + 1 + index
-            parts = {name: cell for name, (cell, _) in feed.chosen.items()} | {"batch": f"$A{at}", "method": f"{letter}${head}"}
+            parts = {name: cell for name, (cell, _) in feed.chosen.items()} | {
+                "batch": f"$A{at}",
+                "method": f"{letter}${head}",
+            }
             key = joined(parts[name] for name in layout.key)
             values = {name: value for name, (_, value) in feed.chosen.items()} | {"batch": batch, "method": method}
             again = index > 0 and batches[index - 1] == batch
@@ -198,7 +269,10 @@ def _by_batch(result: Result, layout: Layout, feed: _Feed, frame: pl.DataFrame, 
             text = f'IFERROR(MATCH({key},{layout.span("summary_key")},0),"")'
             sheet.formula(at, column, f'IF($A{at}=$A{at - 1},"",{text})' if index else text, found, "scn.meta", "0")
     sheet.put(head, 1, "batch", "scn.head")
-    sheet.sheet.conditional_formatting.add(f"A{head + 2}:A{head + len(batches)}", FormulaRule(formula=[f"A{head + 2}=A{head + 1}"], font=Font(color="BFBFBF")))
+    sheet.sheet.conditional_formatting.add(
+        f"A{head + 2}:A{head + len(batches)}",
+        FormulaRule(formula=[f"A{head + 2}=A{head + 1}"], font=Font(color="BFBFBF")),
+    )
     feed.row = head + len(batches) + 3
     blocks: dict[str, int] = {}
     for metric in ("speedup", "usd_per_million_tokens", "tpot_ms", "tokens_per_s_per_gpu"):
@@ -218,7 +292,14 @@ def _by_batch(result: Result, layout: Layout, feed: _Feed, frame: pl.DataFrame, 
                 row = rows[index, column]
                 value = frame[metric][row - 1] if row else None
                 text = f'IF({place}="",NA(),IF({cell}="",NA(),{cell}))'
-                sheet.formula(top + 1 + index, column, text, NO_POINT if value is None else value, "scn.calc", _style.number_format(item))
+                sheet.formula(
+                    top + 1 + index,
+                    column,
+                    text,
+                    NO_POINT if value is None else value,
+                    "scn.calc",
+                    _style.number_format(item),
+                )
         feed.row = top + len(batches) + 3
     return blocks
 
@@ -230,7 +311,9 @@ def _chart(title: str, x: str, y: str, *, log_x: bool = False, log_y: bool = Fal
         axis.title = label
         axis.delete = False
         axis.number_format = "General"
-        axis.majorGridlines.spPr = GraphicalProperties(ln=LineProperties(solidFill="D9D9D9")) if axis.majorGridlines else None
+        axis.majorGridlines.spPr = (
+            GraphicalProperties(ln=LineProperties(solidFill="D9D9D9")) if axis.majorGridlines else None
+        )
         if log:
             axis.scaling.logBase = 10
         axis.tickLblPos = "low"
@@ -241,8 +324,21 @@ def _chart(title: str, x: str, y: str, *, log_x: bool = False, log_y: bool = Fal
     return chart
 
 
-def _add(chart: ScatterChart, sheet: Sheet, x: int, y: int, first: int, last: int, color: str, *, dash: str | None = None,
-         head: int, mark: str = "none", x_block: int | None = None, y_block: int | None = None) -> None:  # fmt: skip
+def _add(
+    chart: ScatterChart,
+    sheet: Sheet,
+    x: int,
+    y: int,
+    first: int,
+    last: int,
+    color: str,
+    *,
+    dash: str | None = None,
+    head: int,
+    mark: str = "none",
+    x_block: int | None = None,
+    y_block: int | None = None,
+) -> None:
     xs = Reference(sheet.sheet, min_col=x, min_row=x_block or first, max_row=(x_block or first) + last - first)
     ys = Reference(sheet.sheet, min_col=y, min_row=y_block or first, max_row=(y_block or first) + last - first)
     series = Series(ys, xs)
@@ -265,8 +361,18 @@ def _methods(feed: _Feed, block: int) -> int:
     return column - 2
 
 
-def _lines(feed: _Feed, block: int, title: str, x: str, y: str, batches: list[float], *, one: bool = False, log_x: bool = False,
-           log_y: bool = False) -> ScatterChart:  # fmt: skip
+def _lines(
+    feed: _Feed,
+    block: int,
+    title: str,
+    x: str,
+    y: str,
+    batches: list[float],
+    *,
+    one: bool = False,
+    log_x: bool = False,
+    log_y: bool = False,
+) -> ScatterChart:
     chart = _chart(title, x, y, log_x=log_x, log_y=log_y)
     last = block + len(batches)
     count = _methods(feed, block)

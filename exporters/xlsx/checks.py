@@ -1,4 +1,5 @@
-"""The Checks sheet: what could be wrong in the workbook, counted live, whatever the engine would refuse when it is read back."""
+"""The Checks sheet: what could be wrong in the workbook, counted live, whatever the engine would refuse when
+it is read back."""
 
 from __future__ import annotations
 
@@ -60,7 +61,9 @@ def checks(result: Result, layout: Layout, workbook: Workbook) -> Sheet:
         row += 1
     last = row - 1
     sheet.put(3, 1, "All checks", "scn.label")
-    sheet.formula(3, 3, f'IF(COUNTIF(C{FIRST}:C{last},"{OK}")=ROWS(C{FIRST}:C{last}),"{OK}","{CHECK}")', OK, "scn.check")
+    sheet.formula(
+        3, 3, f'IF(COUNTIF(C{FIRST}:C{last},"{OK}")=ROWS(C{FIRST}:C{last}),"{OK}","{CHECK}")', OK, "scn.check"
+    )
     workbook.defined_names[ALL_CHECKS] = DefinedName(ALL_CHECKS, attr_text="Checks!$C$3")
     good, bad = _style._solid("C6EFCE"), _style._solid(_style.RED_FILL)
     for area in ("C3", f"C{FIRST}:C{last}"):
@@ -77,64 +80,96 @@ def checks(result: Result, layout: Layout, workbook: Workbook) -> Sheet:
     return sheet
 
 
-def _checks(result: Result, layout: Layout, counted: str) -> list[tuple[str, str, str]]:
-    columns = list(layout.columns.values())
+Check = tuple[str, str, str]
+"""What is checked, the formula that counts what is wrong, and what to do."""
+
+
+def _checks(result: Result, layout: Layout, counted: str) -> Iterator[Check]:
+    found = [*_sheet_checks(result, layout, counted), *_input_checks(layout)]
+    if not result.full.height:  # the one empty row of the sheet is not at fault, until somebody fills it
+        found = [(name, f"IF(COUNTA({layout.span('id')})=0,0,{text})", advice) for name, text, advice in found]
+    yield from found
+    yield from _assumption_checks(layout)
+    for name in TYPED:
+        if name in layout.book.tables:
+            yield from _entity_checks(layout, layout.book.tables[name])
+    yield from _format_checks(layout)
+    for table in layout.book.tables.values():
+        if table.columns:
+            yield from _computed_checks(layout, table)
+
+
+def _sheet_checks(result: Result, layout: Layout, counted: str) -> Iterator[Check]:
+    """Errors, values over formulas and ids, on Scenarios and on the sheets beside it."""
     blocks = [f"Scenarios!${first}${FIRST}:${last}${layout.last}" for first, last in layout.computed_runs]
     errors = "+".join(f"SUMPRODUCT(--ISERROR({block}))" for block in blocks)
     typed = "+".join(f"SUMPRODUCT(--NOT(_xlfn.ISFORMULA({block})))" for block in blocks)
-    found = [
-        ("Scenarios: cells with an error", errors, "Look for a model, GPU, method or format that is not on its sheet, or text in a number."),
-        ("Scenarios: values typed over a formula", typed, "Painted red. Copy the formula from a neighbouring row to undo."),
-        ("Scenarios: rows without an id", f"COUNTBLANK({layout.span('id')})", "Give every row an id."),
-    ]  # fmt: skip
+    yield ("Scenarios: cells with an error", errors,
+           "Look for a model, GPU, method or format that is not on its sheet, or text in a number.")  # fmt: skip
+    yield (
+        "Scenarios: values typed over a formula",
+        typed,
+        "Painted red. Copy the formula from a neighbouring row to undo.",
+    )
+    yield "Scenarios: rows without an id", f"COUNTBLANK({layout.span('id')})", "Give every row an id."
     for title, beside in layout.helpers.items():
         first, *_, last = beside.values()
         area = f"'{title}'!${first.letter}${FIRST}:${last.letter}${layout.last}"
-        found.append((f"{title}: cells with an error", f"SUMPRODUCT(--ISERROR({area}))", "They follow from Scenarios: look there first."))
-        found.append((f"{title}: values typed over a formula", f"SUMPRODUCT(--NOT(_xlfn.ISFORMULA({area})))", "Copy the formula from a neighbouring row."))
+        yield (
+            f"{title}: cells with an error",
+            f"SUMPRODUCT(--ISERROR({area}))",
+            "They follow from Scenarios: look there first.",
+        )
+        over = f"SUMPRODUCT(--NOT(_xlfn.ISFORMULA({area})))"
+        yield f"{title}: values typed over a formula", over, "Copy the formula from a neighbouring row."
     twice = f'COUNTIF({counted},">1")' if counted else _twice(result, layout)
     if twice:
-        found.append(("Scenarios: ids that stand twice", twice, "An id names one row."))
-    for column in columns:
+        yield "Scenarios: ids that stand twice", twice, "An id names one row."
+
+
+def _input_checks(layout: Layout) -> Iterator[Check]:
+    """Inputs of rows that are blank, out of range or not known."""
+    for column in layout.columns.values():
         item = column.item
         if column.formula or item is None or column.name == "id":
             continue
         span = layout.span(column.name)
         if not item.facts.blank:
-            found.append((f"{column.name}: blank", f"COUNTBLANK({span})", "This input has no default."))
+            yield f"{column.name}: blank", f"COUNTBLANK({span})", "This input has no default."
         if item.facts.type == "number" and item.parameter is not None:
             advice = in_words(item.parameter)
-            found.append((f"{column.name}: out of range or not a number", _outside(span, item.parameter), advice[0].upper() + advice[1:] + "."))
+            name = f"{column.name}: out of range or not a number"
+            yield name, _outside(span, item.parameter), advice[0].upper() + advice[1:] + "."
     for name, column in layout.columns.items():
         key = name.removesuffix(POSITION)
         if column.item is None and name != KEY and layout.book.fields[key].facts.blank:
             text = f'SUMPRODUCT(({layout.span(key)}<>"")*({layout.span(name)}=""))'
-            found.append((f"{key}: names that are not known", text, "Choose a name from the list."))
+            yield f"{key}: names that are not known", text, "Choose a name from the list."
     quantized = _quantized_twice(layout)
     if quantized:
-        found.append(("Scenarios: weights that are stored quantized already, with a method that quantizes them", quantized,
-                      "Use bf16 weights with that method, or a method that leaves them alone."))  # fmt: skip
-    if not result.full.height:  # the one empty row of the sheet is not at fault, until somebody fills it
-        found = [(name, f"IF(COUNTA({layout.span('id')})=0,0,{text})", advice) for name, text, advice in found]
-    found += _assumption_checks(layout)
-    for name in TYPED:
-        if name in layout.book.tables:
-            found += _entity_checks(layout, layout.book.tables[name])
+        yield ("Scenarios: weights that are stored quantized already, with a method that quantizes them", quantized,
+               "Use bf16 weights with that method, or a method that leaves them alone.")  # fmt: skip
+
+
+def _format_checks(layout: Layout) -> Iterator[Check]:
+    """Formats whose bits were changed, which the engine does not read back."""
     formats = layout.book.tables["formats"]
-    terms = [f"IF({layout.entity_span(formats, 'bits').split(':')[0].rstrip('0123456789')}{row}={entry['bits']:.15g},0,1)"
-             for row, entry in enumerate(formats.rows, FIRST)]  # fmt: skip
-    found += _summed("Formats: bits that are not the engine's", terms, "They cannot be changed here: undo.")
-    for name, table in layout.book.tables.items():
-        if not table.columns:
-            continue
-        letters = [layout.entity_letter(table, table.columns[i].name) for i in (0, -1)]
-        area = f"{TITLES[name]}!${letters[0]}${FIRST}:${letters[1]}${FIRST + len(table.rows) - 1}"
-        found.append((f"{TITLES[name]}: cells with an error", f"SUMPRODUCT(--ISERROR({area}))", "A field is missing or not a number."))
-        if name in TYPED:
-            bare = f'SUMPRODUCT(({layout.entity_span(table, "name")}<>"")*ISBLANK({layout.entity_span(table, table.columns[0].name)}))'
-            found.append((f"{TITLES[name]}: entries without formulas", bare, "Copy the formulas of the row above."))
-        found.append((f"{TITLES[name]}: values typed over a formula", f"SUMPRODUCT(--NOT(_xlfn.ISFORMULA({area})))", "Painted red."))
-    return found
+    column = layout.entity_span(formats, "bits").split(":")[0].rstrip("0123456789")
+    terms = [f"IF({column}{row}={entry['bits']:.15g},0,1)" for row, entry in enumerate(formats.rows, FIRST)]
+    yield from _summed("Formats: bits that are not the engine's", terms, "They cannot be changed here: undo.")
+
+
+def _computed_checks(layout: Layout, table: EntityTable) -> Iterator[Check]:
+    """The computed columns of a catalog sheet."""
+    title = TITLES[table.name]
+    letters = [layout.entity_letter(table, table.columns[i].name) for i in (0, -1)]
+    area = f"{title}!${letters[0]}${FIRST}:${letters[1]}${FIRST + len(table.rows) - 1}"
+    yield f"{title}: cells with an error", f"SUMPRODUCT(--ISERROR({area}))", "A field is missing or not a number."
+    if table.name in TYPED:
+        names, first = layout.entity_span(table, "name"), layout.entity_span(table, table.columns[0].name)
+        bare = f'SUMPRODUCT(({names}<>"")*ISBLANK({first}))'
+        yield f"{title}: entries without formulas", bare, "Copy the formulas of the row above."
+    yield f"{title}: values typed over a formula", f"SUMPRODUCT(--NOT(_xlfn.ISFORMULA({area})))", "Painted red."
 
 
 def _then_and_now(result: Result, layout: Layout, sheet: Sheet, row: int) -> int:
@@ -169,7 +204,8 @@ def _outside(span: str, parameter: Parameter) -> str:
 
 
 def _id_counts(result: Result, layout: Layout, sheet: Sheet) -> str:
-    """Cells beside the checks that count each id, capital letters told apart, which no function does for all at once; their range."""
+    """Cells beside the checks that count each id, capital letters told apart, which no function does for all
+    at once; their range."""
     names = [str(name) for name in result.full["id"].head(EXACT + 1)]
     if not names or len(names) > EXACT:
         return ""
@@ -183,7 +219,8 @@ def _id_counts(result: Result, layout: Layout, sheet: Sheet) -> str:
 
 
 def _twice(result: Result, layout: Layout) -> str:
-    """Counts ids that stand twice in a longer sheet; nothing where COUNTIF, which sees no capital letters, would count wrongly."""
+    """Counts ids that stand twice in a longer sheet; nothing where COUNTIF, which sees no capital letters,
+    would count wrongly."""
     names = [str(name).lower() for name in result.full["id"].head(QUADRATIC + 1)]
     if len(names) > QUADRATIC or len(set(names)) < len(names) or any(len(name) >= LONGEST for name in names):
         return ""
@@ -195,14 +232,18 @@ def _twice(result: Result, layout: Layout) -> str:
 
 def _quantized_twice(layout: Layout) -> str:
     """Counts rows whose weights are stored in few bits and whose method quantizes them once more."""
-    small = [str(row["name"]) for row in layout.book.tables["formats"].rows if float(str(row["bits"])) < 8 or row["name"] == "published"]
+    small = [
+        str(row["name"])
+        for row in layout.book.tables["formats"].rows
+        if float(str(row["bits"])) < 8 or row["name"] == "published"
+    ]
     if "quant_no" not in layout.columns or "weights" not in layout.columns or not small:
         return ""
     stored = "+".join(f'({layout.span("weights")}="{name}")' for name in small)
     return f"SUMPRODUCT(({layout.span('quant_no')}>1)*({stored}))"
 
 
-def _summed(name: str, terms: Iterable[str], advice: str) -> Iterator[tuple[str, str, str]]:
+def _summed(name: str, terms: Iterable[str], advice: str) -> Iterator[Check]:
     """Checks that add up many terms, in as many formulas as they need."""
     parts: list[str] = []
     number = 1
@@ -215,7 +256,7 @@ def _summed(name: str, terms: Iterable[str], advice: str) -> Iterator[tuple[str,
         yield name if number == 1 else f"{name} ({number})", "+".join(parts), advice
 
 
-def _assumption_checks(layout: Layout) -> Iterator[tuple[str, str, str]]:
+def _assumption_checks(layout: Layout) -> Iterator[Check]:
     """A check for each group of assumptions."""
     scalars = list(enumerate(layout.book.scalars.values(), FIRST))
     for owner, group in groupby(scalars, key=lambda pair: pair[1].owner):
@@ -226,31 +267,42 @@ def _assumption_checks(layout: Layout) -> Iterator[tuple[str, str, str]]:
 
 def _assumption(layout: Layout, scalar: Scalar, cell: str) -> str:
     """1 where one assumption is not allowed, else 0."""
-    parameter, book = scalar.parameter, layout.book
+    parameter = scalar.parameter
     if scalar.owner and scalar.name.endswith("_default") and isinstance(scalar.value, int | float):
         return f"IF({cell}={scalar.value:.15g},0,1)"  # the fallback of a derived value, which is the engine's
     blank = 0 if scalar.value is None or parameter.derive or parameter.default is None else 1
     if parameter.kind in ("number", "integer", "flag"):
-        low, above, high = bounds(parameter)
-        wrong = [f"{cell}{'<=' if above else '<'}{low:.15g}"] if low is not None else []
-        wrong += [f"{cell}>{high:.15g}"] if high is not None else []
-        wrong += [f"INT({cell})<>{cell}"] if parameter.kind in ("integer", "flag") else []
-        test = f"IF(OR({','.join(wrong)}),1,0)" if wrong else "0"
-        other = f'IF({cell}="",{blank},1)'
-        return f"IF(ISNUMBER({cell}),{test},{f'IF(ISLOGICAL({cell}),0,{other})' if parameter.kind == 'flag' else other})"
-    names = ""
-    if parameter.kind == "profile":
-        names = layout.vector_range("profiles", "names")
-    elif parameter.kind == "model":
-        names = layout.entity_span(book.tables["models"], "name")
-    elif scalar.name in ("default_weights", "default_kv"):
-        names = layout.entity_span(book.tables["formats"], "name")
-    elif parameter.kind == "choice" and parameter.choices:
-        return f'IF({cell}="",{blank},IF(OR({",".join(f"{cell}=" + chr(34) + choice + chr(34) for choice in parameter.choices)}),0,1))'
+        return _not_a_number(parameter, cell, blank)
+    if parameter.kind == "choice" and parameter.choices and scalar.name not in ("default_weights", "default_kv"):
+        one = ",".join(f'{cell}="{choice}"' for choice in parameter.choices)
+        return f'IF({cell}="",{blank},IF(OR({one}),0,1))'
+    names = _known_names(layout, scalar)
     return f'IF({cell}="",{blank},IF(ISNUMBER(MATCH({cell},{names},0)),0,1))' if names else ""
 
 
-def _entity_checks(layout: Layout, table: EntityTable) -> Iterator[tuple[str, str, str]]:
+def _not_a_number(parameter: Parameter, cell: str, blank: int) -> str:
+    """1 where a cell holds no number, or one that is out of range; ``blank`` where it holds nothing."""
+    low, above, high = bounds(parameter)
+    wrong = [f"{cell}{'<=' if above else '<'}{low:.15g}"] if low is not None else []
+    wrong += [f"{cell}>{high:.15g}"] if high is not None else []
+    wrong += [f"INT({cell})<>{cell}"] if parameter.kind in ("integer", "flag") else []
+    test = f"IF(OR({','.join(wrong)}),1,0)" if wrong else "0"
+    other = f'IF({cell}="",{blank},1)'
+    return f"IF(ISNUMBER({cell}),{test},{f'IF(ISLOGICAL({cell}),0,{other})' if parameter.kind == 'flag' else other})"
+
+
+def _known_names(layout: Layout, scalar: Scalar) -> str:
+    """Where the names stand that an assumption may be; empty for one that is checked elsewhere."""
+    if scalar.parameter.kind == "profile":
+        return layout.vector_range("profiles", "names")
+    if scalar.parameter.kind == "model":
+        return layout.entity_span(layout.book.tables["models"], "name")
+    if scalar.name in ("default_weights", "default_kv"):
+        return layout.entity_span(layout.book.tables["formats"], "name")
+    return ""
+
+
+def _entity_checks(layout: Layout, table: EntityTable) -> Iterator[Check]:
     """What would be refused of the blue cells of a catalog sheet; rows that somebody adds below count as well."""
     title, last = TITLES[table.name], FIRST + len(table.rows) + SPARE - 1
     terms = []
@@ -261,15 +313,30 @@ def _entity_checks(layout: Layout, table: EntityTable) -> Iterator[tuple[str, st
     for _, group in groupby((item for item in table.inputs if item.parameter), key=alike):
         items = list(group)
         letters = [layout.entity_letter(table, items[index].name) for index in (0, -1)]
-        terms.append(_outside(f"{sheet_ref(title)}!${letters[0]}${FIRST}:${letters[1]}${last}", items[0].parameter))  # type: ignore[arg-type]
-    yield from _summed(f"{title}: inputs out of range, not whole or not a number", terms, "Blue cells; the engine refuses such a value.")
+        parameter = items[0].parameter
+        assert parameter is not None
+        terms.append(_outside(f"{sheet_ref(title)}!${letters[0]}${FIRST}:${letters[1]}${last}", parameter))
+    yield from _summed(
+        f"{title}: inputs out of range, not whole or not a number",
+        terms,
+        "Blue cells; the engine refuses such a value.",
+    )
     span = {item.name: layout.entity_span(table, item.name) for item in table.inputs}
     names = layout.entity_span(table, "name")
-    needed = [f'SUMPRODUCT(({names}<>"")*{when.format(**span) + "*" if when else ""}({span[name]}=0))' for name, when in NEEDED.get(table.name, ())]
-    needed += [f'SUMPRODUCT(({names}<>"")*({span[item.name]}=""))' for item in table.inputs
-               if item.parameter and item.parameter.default not in (None, 0) and item.name not in dict(NEEDED.get(table.name, ()))]  # fmt: skip
+    needed = [
+        f'SUMPRODUCT(({names}<>"")*{when.format(**span) + "*" if when else ""}({span[name]}=0))'
+        for name, when in NEEDED.get(table.name, ())
+    ]
+    needed += [
+        f'SUMPRODUCT(({names}<>"")*({span[item.name]}=""))'
+        for item in table.inputs
+        if item.parameter
+        and item.parameter.default not in (None, 0)
+        and item.name not in dict(NEEDED.get(table.name, ()))
+    ]
     yield from _summed(f"{title}: fields that are missing", needed, "An entry needs them to be computed.")
     if table.name == "models":
         more = [f"SUMPRODUCT(--({span[part]}>{span[whole]}))" for part, whole in PARTS]
-        yield from _summed(f"{title}: parts that are more than the whole", more, "Such as more experts per token than experts.")
-
+        yield from _summed(
+            f"{title}: parts that are more than the whole", more, "Such as more experts per token than experts."
+        )

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Mapping
 from functools import cached_property
 
 from openpyxl.cell import Cell
@@ -39,21 +40,30 @@ class Addresses:
         """What has become of a sheet's columns and rows."""
         if sheet not in self.moves:
             old = self.old[sheet]
-            letters = {column_index_from_string(letter): self.letter(sheet, name) for letter, name in old.columns.items()}
+            letters = {
+                column_index_from_string(letter): self.letter(sheet, name) for letter, name in old.columns.items()
+            }
             rows = {number: self.row(sheet, name) for number, name in old.rows.items()}
             above = {number: self.row(sheet, f"#{old.header - number}") for number in range(1, old.header + 1)}
-            self.moves[sheet] = (_Moves({at: column_index_from_string(new) if new else None for at, new in letters.items()}),
-                                 _Moves({**above, **rows}, set(rows)))  # fmt: skip
+            self.moves[sheet] = (
+                _Moves({at: column_index_from_string(new) if new else None for at, new in letters.items()}),
+                _Moves({**above, **rows}, set(rows)),
+            )
         return self.moves[sheet]
 
-    def area(self, sheet: str, first: tuple[str, str], second: tuple[str, str]) -> tuple[tuple[str, int], tuple[str, int]] | None:
-        """The new ends of a range, if it still covers the same columns and rows in the same order, or all rows there are."""
+    def area(
+        self, sheet: str, first: tuple[str, str], second: tuple[str, str]
+    ) -> tuple[tuple[str, int], tuple[str, int]] | None:
+        """The new ends of a range, if it still covers the same columns and rows in the same order, or all rows
+        there are."""
         columns, rows = self.moved(sheet)
         old = self.old[sheet]
         by_column, by_row = self.before[sheet]
         down = [old.header - int(row[1:]) if row.startswith("#") else by_row[row] for _, row in (first, second)]
         wide = columns.ends(by_column[first[0]], by_column[second[0]])
-        high = rows.ends(down[0], down[1]) or (rows.whole(down[0], down[1]) if self.height(sheet) == len(old.rows) else None)
+        high = rows.ends(down[0], down[1]) or (
+            rows.whole(down[0], down[1]) if self.height(sheet) == len(old.rows) else None
+        )
         if wide is None or high is None:
             return None
         return (get_column_letter(wide[0]), high[0]), (get_column_letter(wide[1]), high[1])
@@ -61,8 +71,13 @@ class Addresses:
     @cached_property
     def before(self) -> dict[str, tuple[dict[str, int], dict[str, int]]]:
         """Where columns and rows stood in the old file, by sheet and name."""
-        return {title: ({name: column_index_from_string(letter) for letter, name in sheet.columns.items()},
-                        {name: number for number, name in sheet.rows.items()}) for title, sheet in self.old.items()}  # fmt: skip
+        return {
+            title: (
+                {name: column_index_from_string(letter) for letter, name in sheet.columns.items()},
+                {name: number for number, name in sheet.rows.items()},
+            )
+            for title, sheet in self.old.items()
+        }
 
     def steady(self) -> bool:
         """Whether everything stands where it stood in the old file."""
@@ -71,7 +86,13 @@ class Addresses:
     def height(self, sheet: str) -> int:
         """The rows of a sheet of the new workbook."""
         table = next((t for key, t in self.layout.book.tables.items() if TITLES[key] == sheet), None)
-        return self.result.full.height if sheet == "Scenarios" else len(self.layout.book.scalars) if table is None else len(table.names)
+        return (
+            self.result.full.height
+            if sheet == "Scenarios"
+            else len(self.layout.book.scalars)
+            if table is None
+            else len(table.names)
+        )
 
     def __call__(self, sheet: str, column: str, row: str) -> tuple[str, int] | None:
         letter, number = self.letter(sheet, column), self.row(sheet, row)
@@ -144,7 +165,8 @@ class _Moves:
 
 
 def headers(result: Result, layout: Layout) -> dict[str, str]:
-    """The header of each added column: its name, unless the workbook has that already, be it in other letters of case."""
+    """The header of each added column: its name, unless the workbook has that already, be it in other letters
+    of case."""
     extras = result.book.table.extras
     taken = {name.lower() for name in layout.columns}
     found: dict[str, str] = {}
@@ -168,9 +190,7 @@ def columns(result: Result, layout: Layout, workbook: Workbook) -> dict[str, tup
     there = [index_of.get(row, -1) for row in result.full["id"].to_list()]
     found = {}
     lost: dict[bool, list[str]] = {True: [], False: []}
-    home = addresses.old.get("Scenarios")
-    old_letters = {name: letter for letter, name in home.columns.items()} if home else {}
-    old_rows = {int(name): number for number, name in home.rows.items()} if home else {}
+    old_letters, old_rows = _old_places(addresses)
     for name, head in heads.items():
         cells, letter, texts = extras.columns[name], addresses.added[name], []
         for index in there:
@@ -181,12 +201,31 @@ def columns(result: Result, layout: Layout, workbook: Workbook) -> dict[str, tup
             texts.append(_cell_xml(letter, cell, formula, styles))
         found[head] = letter, texts
     result.lost += [told_lost("Scenarios", places, valued) for valued, places in lost.items() if places]
-    dropped = sorted({index for cells in extras.columns.values() for index in cells} - set(there))
-    if dropped:
-        names = result.book.table.rows["id"].to_list()
-        said = ", ".join(f"{names[index]} (row {old_rows.get(index, index)})" for index in dropped[:8]) + (", ..." if len(dropped) > 8 else "")
-        result.lost.append(f"Scenarios: where leaves out {said}, and with them what stands in columns of your own there")
+    result.lost += _dropped(result, extras.columns, set(there), old_rows)
     return found
+
+
+def _old_places(addresses: Addresses) -> tuple[dict[str, str], dict[int, int]]:
+    """The letters of the columns of Scenarios and the numbers of its rows, as they were in the old file."""
+    home = addresses.old.get("Scenarios")
+    if home is None:
+        return {}, {}
+    return {name: letter for letter, name in home.columns.items()}, {
+        int(name): number for number, name in home.rows.items()
+    }
+
+
+def _dropped(
+    result: Result, own: Mapping[str, Mapping[int, Added]], there: set[int], old_rows: dict[int, int]
+) -> list[str]:
+    """Tells of rows that ``where`` leaves out and that held something in columns of the analyst's own."""
+    dropped = sorted({index for cells in own.values() for index in cells} - there)
+    if not dropped:
+        return []
+    names = result.book.table.rows["id"].to_list()
+    said = ", ".join(f"{names[index]} (row {old_rows.get(index, index)})" for index in dropped[:8])
+    said += ", ..." if len(dropped) > 8 else ""
+    return [f"Scenarios: where leaves out {said}, and with them what stands in columns of your own there"]
 
 
 class _Styles:
@@ -253,7 +292,8 @@ def sheets(result: Result, layout: Layout, workbook: Workbook) -> list[Sheet]:
 
 
 def _title(title: str, taken: set[str]) -> str:
-    """A sheet's title as a spreadsheet allows it: no more than 31 characters, none of ``[]:*?/\\``, unique, not empty."""
+    """A sheet's title as a spreadsheet allows it: no more than 31 characters, none of ``[]:*?/\\``, unique,
+    not empty."""
     base = re.sub(r"[\[\]:*?/\\\x00-\x1f]", "_", title).strip("'")[:31] or "Sheet"
     base = base + "_" if base.lower() == "history" else base
     found, number = base, 2

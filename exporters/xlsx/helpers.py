@@ -13,8 +13,10 @@ from scenario.exporters.xlsx.splice import ROW, ColumnXml
 from scenario.workbooks.form import BY_TITLE, FIRST
 
 ABOUT = {
-    "By gamma": "What each number of draft tokens would give: tokens and rows per round, drafting time, time per token. best_gamma reads it.",
-    "By batch": "What drafting gains at each batch, the draft's cost relative to a step held as in the row. break_even_batch reads it.",
+    "By gamma": "What each number of draft tokens would give: tokens and rows per round, drafting time, time "
+    "per token. best_gamma reads it.",
+    "By batch": "What drafting gains at each batch, the draft's cost relative to a step held as in the row. "
+    "break_even_batch reads it.",
 }
 
 

@@ -21,10 +21,32 @@ SPARE = 50
 """Free rows below a catalog table that lookups already cover."""
 CORE = ("model", "gpu", "method")
 RESULTS = (
-    "status", "fits", "bound", "tokens_per_round", "round_ms", "tpot_ms", "tokens_per_s", "speedup", "memory_gb", "max_batch",
-    "usd_per_million_tokens", "basis", "tpot_low_ms", "tpot_high_ms", "tokens_per_s_low", "tokens_per_s_high", "speedup_low",
-    "speedup_high", "verdict", "usd_low", "usd_high", "ttft_ms", "ttft_low_ms", "ttft_high_ms", "requests_per_s",
-)  # fmt: skip
+    "status",
+    "fits",
+    "bound",
+    "tokens_per_round",
+    "round_ms",
+    "tpot_ms",
+    "tokens_per_s",
+    "speedup",
+    "memory_gb",
+    "max_batch",
+    "usd_per_million_tokens",
+    "basis",
+    "tpot_low_ms",
+    "tpot_high_ms",
+    "tokens_per_s_low",
+    "tokens_per_s_high",
+    "speedup_low",
+    "speedup_high",
+    "verdict",
+    "usd_low",
+    "usd_high",
+    "ttft_ms",
+    "ttft_low_ms",
+    "ttft_high_ms",
+    "requests_per_s",
+)
 """What people come for stands right beside the inputs; the working follows further right."""
 
 
@@ -32,7 +54,8 @@ RESULTS = (
 class Column:
     """One column of the Scenarios sheet.
 
-    ``band`` is INPUT, RESULT, MORE INPUT (inputs that no row gives yet), APPLIED (what applies to the row), LOOKUP or CALC; ``formula`` the template with the
+    ``band`` is INPUT, RESULT, MORE INPUT (inputs that no row gives yet), APPLIED (what applies to the row),
+    LOOKUP or CALC; ``formula`` the template with the
     row number left open, empty for an input. ``item`` is None for a helper column that only the workbook has.
     """
 
@@ -77,7 +100,13 @@ class Layout:
 
     def entity_letter(self, table: EntityTable, name: str) -> str:
         """The column of a catalog sheet in which a field stands: name, title, inputs, computed, sources."""
-        order = ["name", "title", *(f.name for f in table.inputs), *(f.name for f in table.columns), *entity_notes(table)]
+        order = [
+            "name",
+            "title",
+            *(f.name for f in table.inputs),
+            *(f.name for f in table.columns),
+            *entity_notes(table),
+        ]
         return str(get_column_letter(order.index(name) + 1))
 
     def entity_span(self, table: EntityTable, name: str) -> str:
@@ -130,81 +159,124 @@ def joined(cells: Iterable[str]) -> str:
     return '&"|"&'.join(parts) + ('&""' if len(parts) == 1 else "") or '""'
 
 
+Planned = tuple[str, str, Field | None, str]
+"""A column before it has its place: name, band, field, meaning of one that only the workbook has."""
+
+
 def lay_out(book: Book, rows: int, key: tuple[str, ...]) -> Layout:
     """Give every column its place and its formula. ``key`` names the columns the Summary finds rows by."""
     layout = Layout(book, rows, key=key)
-    fields = list(book.fields.values())
-    inputs = [item for item in fields if item.role == "input"]
-    applied = [item for item in fields if item.role == "calc" and item.parameter is not None]
-    applied += [item for item in fields if item.role == "calc" and item.parameter is None and f"{item.name}_given" in book.fields]
-    lookups = [item for item in fields if item.role == "lookup"]
-    results = [book.fields[name] for name in (*RESULTS, *book.table.columns) if name in book.fields]
-    done = {item.name for item in (*inputs, *applied, *lookups, *results)}
-    calcs = [item for item in fields if item.name not in done and not item.sheet]
-    keys = list(dict.fromkeys((item.lookup.table, item.lookup.key) for item in lookups if item.lookup))
-    given = {name for name in book.table.rows.columns if book.table.rows[name].null_count() < book.table.rows.height}
-    # Inputs that no row gives stand behind the results, so that what is used and what comes of it meet the eye together.
-    used = [item for item in inputs if item.name.removesuffix("_given") in given or not item.facts.blank]
-    plan: list[tuple[str, str, Field | None, str]] = [(item.name, "INPUT", item, "") for item in used]
-    plan += [(item.name, "RESULT", item, "") for item in results]
-    plan += [(item.name, "MORE INPUT", item, "") for item in inputs if item not in used]
-    # From here on a column stands right of what it reads, so far as that goes: catalog entries that the row names,
-    # then what applies to it, then the entries that this in turn names.
-    first = [item for item in applied if item.name in CORE]
-    plan += [(item.name, "APPLIED", item, "") for item in first]
-    plan += _lookups([key for key in keys if key[1] in CORE], lookups)
-    plan += [(item.name, "APPLIED", item, "") for item in applied if item not in first]
-    plan += _lookups([key for key in keys if key[1] not in CORE], lookups)
-    plan += [(item.name, "CALC", item, "") for item in calcs]
-    plan.append((KEY, "CALC", None, "What the Summary finds the row by."))
-    letters = {name: get_column_letter(index) for index, (name, *_) in enumerate(plan, 1)}
-    elsewhere: dict[str, str] = {}
-    for helper in (item for item in fields if item.sheet):
+    plan = _plan(book)
+    addresses = _Letters(book, {name: get_column_letter(index) for index, (name, *_) in enumerate(plan, 1)})
+    for helper in (item for item in book.fields.values() if item.sheet):
         beside = layout.helpers.setdefault(helper.sheet, {})
-        letters[helper.name], elsewhere[helper.name] = get_column_letter(len(beside) + 2), helper.sheet
-        beside[helper.name] = Column(helper.name, "CALC", letters[helper.name], "", helper)
-
-    def reference(name: str, here: str = "") -> str:
-        if name in book.scalars:
-            return name
-        there = elsewhere.get(name, "")
-        return (f"{sheet_ref(there or 'Scenarios')}!" if there != here else "") + f"${letters[name]}{ROW}"
-
+        letter = get_column_letter(len(beside) + 2)
+        addresses.letters[helper.name], addresses.elsewhere[helper.name] = letter, helper.sheet
+        beside[helper.name] = Column(helper.name, "CALC", letter, "", helper)
     for name, band, item, doc in plan:
-        formula = ""
-        if item is None and name == KEY:
-            formula = joined(reference(part) for part in key)
-        elif item is None:
-            by = name.removesuffix(POSITION)
-            table = next(table for table, key_name in keys if key_name == by)
-            found = f"MATCH({reference(by)},{layout.entity_span(book.tables[table], 'name')},0)"
-            # A blank key has no entry. IF(key="","",...) would say so better, but LibreOffice computes it wrongly in
-            # some long columns; a name that is not found is counted on the sheet Checks instead.
-            formula = f'IFERROR({found},"")' if book.fields[by].facts.blank else found
-        elif item.lookup is not None:
-            table_name, by, source = item.lookup.table, item.lookup.key, item.lookup.field
-            entity = book.tables[table_name]
-            row = reference(by + POSITION)
-            formula = f"INDEX({layout.entity_span(entity, source)},{row})"
-            if entity.fields[source].facts.blank:
-                formula = f'IF({formula}="","",{formula})'
-            if book.fields[by].facts.blank:
-                formula = f'IF({row}="","",{formula})'
-        elif item.node is not None:
-            formula = compile_excel(item.node, reference, layout.vector_range, layout.empty)
-        layout.columns[name] = Column(name, band, letters[name], formula, item, doc)
+        formula = _own_formula(layout, addresses, name) if item is None else _formula(layout, addresses, item)
+        layout.columns[name] = Column(name, band, addresses.letters[name], formula, item, doc)
     for sheet, beside in layout.helpers.items():
+        reference = partial(addresses.reference, here=sheet)
         for name, column in beside.items():
             assert column.item is not None
             assert column.item.node is not None
-            text = compile_excel(column.item.node, partial(reference, here=sheet), layout.vector_range, layout.empty)
+            text = compile_excel(column.item.node, reference, layout.vector_range, layout.empty)
             beside[name] = replace(column, formula=text)
     return layout
 
 
-def _lookups(keys: list[tuple[str, str]], lookups: list[Field]) -> list[tuple[str, str, Field | None, str]]:
+@dataclass
+class _Letters:
+    """Where columns stand: their letters, and the sheet of those that do not stand on Scenarios."""
+
+    book: Book
+    letters: dict[str, str]
+    elsewhere: dict[str, str] = field(default_factory=dict)
+
+    def reference(self, name: str, here: str = "") -> str:
+        """A name as a formula on the sheet ``here`` (Scenarios: empty) refers to it."""
+        if name in self.book.scalars:
+            return name
+        there = self.elsewhere.get(name, "")
+        sheet = f"{sheet_ref(there or 'Scenarios')}!" if there != here else ""
+        return f"{sheet}${self.letters[name]}{ROW}"
+
+
+def _plan(book: Book) -> list[Planned]:
+    """The columns of Scenarios from the left."""
+    inputs, lookups, calcs = (
+        [item for item in book.fields.values() if item.role == role] for role in ("input", "lookup", "calc")
+    )
+    applied = _applied(book, calcs)
+    results = [book.fields[name] for name in (*RESULTS, *book.table.columns) if name in book.fields]
+    # Inputs that no row gives stand behind the results, so that what is used and what comes of it meet the eye
+    # together.
+    used = _used(book, inputs)
+    plan = _banded("INPUT", used) + _banded("RESULT", results)
+    plan += _banded("MORE INPUT", [item for item in inputs if item not in used])
+    # From here on a column stands right of what it reads, so far as that goes: catalog entries that the row names,
+    # then what applies to it, then the entries that this in turn names.
+    for core in (True, False):
+        plan += _banded("APPLIED", [item for item in applied if (item.name in CORE) is core])
+        plan += _lookups([key for key in _keys(book) if (key[1] in CORE) is core], lookups)
+    done = {name for name, *_ in plan}
+    plan += _banded("CALC", [item for item in calcs if item.name not in done and not item.sheet])
+    return [*plan, (KEY, "CALC", None, "What the Summary finds the row by.")]
+
+
+def _banded(band: str, items: list[Field]) -> list[Planned]:
+    return [(item.name, band, item, "") for item in items]
+
+
+def _applied(book: Book, calcs: list[Field]) -> list[Field]:
+    """What applies to a row, be it given by the row, the table or a method: inputs that are worked out first."""
+    own = [item for item in calcs if item.parameter is not None]
+    return own + [item for item in calcs if item.parameter is None and f"{item.name}_given" in book.fields]
+
+
+def _keys(book: Book) -> list[tuple[str, str]]:
+    """The catalog tables that rows look something up in, each with the column that names the entry."""
+    return list(dict.fromkeys((item.lookup.table, item.lookup.key) for item in book.fields.values() if item.lookup))
+
+
+def _used(book: Book, inputs: list[Field]) -> list[Field]:
+    """The inputs that some row gives, or must give."""
+    rows = book.table.rows
+    given = {name for name in rows.columns if rows[name].null_count() < rows.height}
+    return [item for item in inputs if item.name.removesuffix("_given") in given or not item.facts.blank]
+
+
+def _own_formula(layout: Layout, addresses: _Letters, name: str) -> str:
+    """The formula of a column that only the workbook has: the row's key, or where its entry of a catalog stands."""
+    book = layout.book
+    if name == KEY:
+        return joined(addresses.reference(part) for part in layout.key)
+    by = name.removesuffix(POSITION)
+    table = next(table for table, key in _keys(book) if key == by)
+    found = f"MATCH({addresses.reference(by)},{layout.entity_span(book.tables[table], 'name')},0)"
+    # A blank key has no entry. IF(key="","",...) would say so better, but LibreOffice computes it wrongly in
+    # some long columns; a name that is not found is counted on the sheet Checks instead.
+    return f'IFERROR({found},"")' if book.fields[by].facts.blank else found
+
+
+def _formula(layout: Layout, addresses: _Letters, item: Field) -> str:
+    """The formula of a column of Scenarios; empty for an input."""
+    if item.lookup is not None:
+        by, source, row = item.lookup.key, item.lookup.field, addresses.reference(item.lookup.key + POSITION)
+        entity = layout.book.tables[item.lookup.table]
+        formula = f"INDEX({layout.entity_span(entity, source)},{row})"
+        if entity.fields[source].facts.blank:
+            formula = f'IF({formula}="","",{formula})'
+        return f'IF({row}="","",{formula})' if layout.book.fields[by].facts.blank else formula
+    if item.node is None:
+        return ""
+    return compile_excel(item.node, addresses.reference, layout.vector_range, layout.empty)
+
+
+def _lookups(keys: list[tuple[str, str]], lookups: list[Field]) -> list[Planned]:
     """For each key the position of its entry, then what is read from there."""
-    found: list[tuple[str, str, Field | None, str]] = []
+    found: list[Planned] = []
     for table, by in keys:
         found.append((by + POSITION, "LOOKUP", None, f"Where {by} stands on the sheet {TITLES[table]}."))
         found += [(item.name, "LOOKUP", item, "") for item in lookups if item.lookup and item.lookup.key == by]
@@ -216,5 +288,8 @@ def entity_formula(layout: Layout, table: EntityTable, item: Field) -> str:
     assert item.node is not None
     scalars = layout.book.scalars
     return compile_excel(
-        item.node, lambda name: name if name in scalars else f"${layout.entity_letter(table, name)}{ROW}", layout.vector_range, set(scalars)
+        item.node,
+        lambda name: name if name in scalars else f"${layout.entity_letter(table, name)}{ROW}",
+        layout.vector_range,
+        set(scalars),
     )

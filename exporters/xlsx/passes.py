@@ -1,6 +1,8 @@
-"""The time of a pass over any number of token rows, as cells: the engine's own formulas for a row that exists only here.
+"""The time of a pass over any number of token rows, as cells: the engine's own formulas for a row that exists
+only here.
 
-The row decodes plainly at context 0 on what the Charts sheet chooses; its batch is the number of token rows. Whatever its
+The row decodes plainly at context 0 on what the Charts sheet chooses; its batch is the number of token rows.
+Whatever its
 time reads is worked out in a cell of its own, or in a column where it depends on the token rows.
 """
 
@@ -135,7 +137,8 @@ class Passes:
             return compile_excel(item.node, lambda name: parts[name].text, self.layout.vector_range, self.layout.empty)
         table = self.layout.book.tables[item.lookup.table]
         key = parts[item.lookup.key].text
-        text = f"INDEX({self.layout.entity_span(table, item.lookup.field)},MATCH({key},{self.layout.entity_span(table, 'name')},0))"
+        names = self.layout.entity_span(table, "name")
+        text = f"INDEX({self.layout.entity_span(table, item.lookup.field)},MATCH({key},{names},0))"
         if table.fields[item.lookup.field].facts.blank:
             text = f'IF({text}="","",{text})'
         return f'IF({key}="","",{text})' if self.layout.book.fields[item.lookup.key].facts.blank else text
@@ -153,14 +156,20 @@ class Passes:
             text = isinstance(part.values[0], str) or (name in book.fields and book.fields[name].facts.type == "text")
             kind = pl.String if text else pl.Boolean if isinstance(part.values[0], bool) else pl.Float64
             columns[name] = pl.Series(part.values, dtype=kind)
-        frame = pl.DataFrame({**columns, "#": self.rows}).with_columns(compile_polars(item.node, book.vectors, book.constants).alias("="))  # type: ignore[arg-type]
+        frame = pl.DataFrame({**columns, "#": self.rows}).with_columns(
+            compile_polars(item.node, book.vectors, book.constants).alias("=")
+        )  # type: ignore[arg-type]
         return [None if isinstance(value, float) and value != value else value for value in frame["="].to_list()]
 
     def time(self, variant: dict[str, str], *, reading: bool = True) -> tuple[str, list[Any]]:
-        """The time of a pass: formula with ``{row}`` for the row's number, and what it shows; without ``reading`` that of the arithmetic."""
+        """The time of a pass: formula with ``{row}`` for the row's number, and what it shows; without
+        ``reading`` that of the arithmetic."""
         item = self.result.book.fields[TIME]
         nothing = Value("0", [0.0] * len(self.rows))
-        parts = {name: nothing if name in (WEIGHTS, CACHE) and not reading else self.value(name, variant) for name in self.reads(item)}
+        parts = {
+            name: nothing if name in (WEIGHTS, CACHE) and not reading else self.value(name, variant)
+            for name in self.reads(item)
+        }
         return self.formula(item, parts), self.values(item, parts)
 
     def columns(self, first: int) -> None:
@@ -168,4 +177,6 @@ class Passes:
         for column, (label, text, item, values) in enumerate(self.later, 7):
             self.sheet.put(first - 1, column, f"{label} ({item.unit})" if item.unit else label, "scn.head")
             for row, value in enumerate(values, first):
-                self.sheet.formula(row, column, text.replace("{row}", str(row)), value, "scn.meta", _style.number_format(item))
+                self.sheet.formula(
+                    row, column, text.replace("{row}", str(row)), value, "scn.meta", _style.number_format(item)
+                )

@@ -1,4 +1,5 @@
-"""The Scenarios sheet: bands, units, formula text, header; its rows are spliced in by :mod:`scenario.exporters.xlsx.splice`."""
+"""The Scenarios sheet: bands, units, formula text, header; its rows are spliced in by
+:mod:`scenario.exporters.xlsx.splice`."""
 
 from __future__ import annotations
 
@@ -18,28 +19,18 @@ from scenario.exporters.xlsx.splice import ROW, ColumnXml
 from scenario.workbooks.form import BY_TITLE, FIRST
 
 
-def scenarios(result: Result, layout: Layout, workbook: Workbook, added: dict[str, str]) -> tuple[Sheet, list[ColumnXml]]:
+def scenarios(
+    result: Result, layout: Layout, workbook: Workbook, added: dict[str, str]
+) -> tuple[Sheet, list[ColumnXml]]:
     """The sheet without its rows, and the recipe for them. ``added`` are an analyst's own columns: name -> letter."""
     sheet = Sheet(workbook.create_sheet("Scenarios"))
     sheet.put(1, 1, layout.book.table.title, "scn.title")
     columns = list(layout.columns.values())
     recipe, sizes = [], []
     for index, column in enumerate(columns, 1):
-        item = column.item
-        sheet.put(2, index, column.band if index == 1 or columns[index - 2].band != column.band else None, f"scn.band.{column.band.lower().replace(' ', '')}")
-        sheet.put(3, index, item.unit if item else "", "scn.meta")
-        sheet.put(4, index, _text(layout, column), "scn.meta")
-        head = sheet.put(5, index, column.name, "scn.head")
-        head.comment = _comment(column)
-        style = {"INPUT": "scn.input", "MORE INPUT": "scn.input", "LOOKUP": "scn.link"}.get(column.band, "scn.calc")
-        dummy = sheet.put(FIRST, index, None, style, _style.number_format(item) if item else "General")
-        kind = item.facts.type if item else "text" if column.name == "summary_key" else "number"
-        recipe.append(ColumnXml(column.name, column.letter, dummy.style_id, column.formula, kind))
-        del sheet.sheet._cells[FIRST, index]  # it was only there to register the style
-        longest = 12
-        if item and item.facts.type == "text" and result.full.height:
-            longest = result.full[item.name].str.len_chars().max() or 8  # type: ignore[assignment]
-        sizes.append(_style.width(item, longest) if item else 9.5)
+        begins = index == 1 or columns[index - 2].band != column.band
+        recipe.append(_head(sheet, index, column, begins))
+        sizes.append(_width(result, column))
     for index, (name, letter) in enumerate(added.items(), len(columns) + 1):
         sheet.put(2, index, "ADDED" if index == len(columns) + 1 else None, "scn.band.input")
         sheet.put(5, index, name, "scn.head")
@@ -64,6 +55,30 @@ def scenarios(result: Result, layout: Layout, workbook: Workbook, added: dict[st
     return sheet, recipe
 
 
+def _head(sheet: Sheet, index: int, column: Column, begins: bool) -> ColumnXml:
+    """Write what stands above the rows of a column; gives the recipe for its cells. ``begins``: a band begins here."""
+    item = column.item
+    sheet.put(2, index, column.band if begins else None, f"scn.band.{column.band.lower().replace(' ', '')}")
+    sheet.put(3, index, item.unit if item else "", "scn.meta")
+    sheet.put(4, index, _text(column), "scn.meta")
+    sheet.put(5, index, column.name, "scn.head").comment = _comment(column)
+    style = {"INPUT": "scn.input", "MORE INPUT": "scn.input", "LOOKUP": "scn.link"}.get(column.band, "scn.calc")
+    dummy = sheet.put(FIRST, index, None, style, _style.number_format(item) if item else "General")
+    kind = item.facts.type if item else "text" if column.name == "summary_key" else "number"
+    del sheet.sheet._cells[FIRST, index]  # it was only there to register the style
+    return ColumnXml(column.name, column.letter, dummy.style_id, column.formula, kind)
+
+
+def _width(result: Result, column: Column) -> float:
+    item = column.item
+    if item is None:
+        return 9.5
+    longest = 12
+    if item.facts.type == "text" and result.full.height:
+        longest = result.full[item.name].str.len_chars().max() or 8  # type: ignore[assignment]
+    return _style.width(item, longest)
+
+
 def shown_frame(result: Result, layout: Layout) -> pl.DataFrame:
     """The computed rows with the workbook's helper columns beside them."""
     frame = result.full
@@ -71,7 +86,9 @@ def shown_frame(result: Result, layout: Layout) -> pl.DataFrame:
     for column in layout.columns.values():
         if column.item is None and column.name != "summary_key":
             by = column.name.removesuffix("_row")
-            table = next(item.lookup.table for item in layout.book.fields.values() if item.lookup and item.lookup.key == by)
+            table = next(
+                item.lookup.table for item in layout.book.fields.values() if item.lookup and item.lookup.key == by
+            )
             codes = pl.col(by).cast(pl.Enum(layout.book.tables[table].names)).to_physical().cast(pl.Float64) + 1
             extra.append(codes.alias(column.name))
     parts = [_as_text(frame, name) for name in layout.key]
@@ -89,7 +106,7 @@ def _as_text(frame: pl.DataFrame, name: str) -> pl.Expr:
     return pl.when(value == value.floor()).then(whole).otherwise(digits).fill_null("")
 
 
-def _text(layout: Layout, column: Column) -> str:
+def _text(column: Column) -> str:
     if column.item is None:
         return column.doc
     if column.item.lookup is not None:
@@ -118,7 +135,9 @@ def _validations(sheet: Sheet, layout: Layout) -> None:
             continue
         parameter = column.item.parameter
         kind = parameter.kind if parameter else "text"
-        validation = validation_for(layout.book, kind, column.name.removesuffix("_given"), parameter, f"{column.letter}{FIRST}")
+        validation = validation_for(
+            layout.book, kind, column.name.removesuffix("_given"), parameter, f"{column.letter}{FIRST}"
+        )
         if validation is not None:
             validation.allow_blank = column.item.facts.blank
             sheet.sheet.add_data_validation(validation)
@@ -128,8 +147,12 @@ def _validations(sheet: Sheet, layout: Layout) -> None:
 def _paint(sheet: Sheet, layout: Layout, columns: list[Column]) -> None:
     for first, last in layout.computed_runs:
         area = f"{first}{FIRST}:{last}{layout.last}"
-        over = FormulaRule(formula=[f"NOT(_xlfn.ISFORMULA({first}{FIRST}))"], fill=_style._solid(_style.RED_FILL), font=Font(bold=True))
+        over = FormulaRule(
+            formula=[f"NOT(_xlfn.ISFORMULA({first}{FIRST}))"], fill=_style._solid(_style.RED_FILL), font=Font(bold=True)
+        )
         sheet.sheet.conditional_formatting.add(area, over)
     fits = layout.columns["fits"].letter
     whole = f"A{FIRST}:{columns[-1].letter}{layout.last}"
-    sheet.sheet.conditional_formatting.add(whole, FormulaRule(formula=[f"${fits}{FIRST}=FALSE"], font=Font(color="9AA1AB", italic=True)))
+    sheet.sheet.conditional_formatting.add(
+        whole, FormulaRule(formula=[f"${fits}{FIRST}=FALSE"], font=Font(color="9AA1AB", italic=True))
+    )

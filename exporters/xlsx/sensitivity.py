@@ -23,9 +23,26 @@ def sensitivity(result: Result, layout: Layout, workbook: Workbook) -> list[Shee
         return []
     sheet = Sheet(workbook.create_sheet("Sensitivity"))
     metric, item = found.metric, layout.book.fields[found.metric]
-    names = ["input", "unit", "low", "value", "high", f"{metric} at low", f"{metric}", f"{metric} at high", "low moves it by", "high moves it by", "swing"]
-    heads(sheet, f"Sensitivity of {metric}", f"One input at a time around the row {found.row}; change its low and high value, or the row itself, on "
-          "Scenarios. Sorted by swing when this file was written.", names)  # fmt: skip
+    names = [
+        "input",
+        "unit",
+        "low",
+        "value",
+        "high",
+        f"{metric} at low",
+        f"{metric}",
+        f"{metric} at high",
+        "low moves it by",
+        "high moves it by",
+        "swing",
+    ]
+    heads(
+        sheet,
+        f"Sensitivity of {metric}",
+        f"One input at a time around the row {found.row}; change its low and high value, or the row itself, on "
+        "Scenarios. Sorted by swing when this file was written.",
+        names,
+    )
     frame = result.full
     places = {name: index for index, name in enumerate(frame["id"].to_list())}
     number = _style.number_format(item)
@@ -38,14 +55,21 @@ def sensitivity(result: Result, layout: Layout, workbook: Workbook) -> list[Shee
         for name, value_column, metric_column in variants:
             there = name if name in places else found.row
             at = f'MATCH("{there}",{layout.span("id")},0)'
-            for column, field, shape in ((value_column, swing.name, _style.number_format(layout.book.fields[swing.name])), (metric_column, metric, number)):
+            for column, field, shape in (
+                (value_column, swing.name, _style.number_format(layout.book.fields[swing.name])),
+                (metric_column, metric, number),
+            ):
                 shows = frame[field][places[there]]
                 cell = f"INDEX({layout.span(field)},{at})"
-                sheet.formula(row, column, f'IF({cell}="","",{cell})', shows, "scn.link" if column < 6 else "scn.calc", shape)
+                sheet.formula(
+                    row, column, f'IF({cell}="","",{cell})', shows, "scn.link" if column < 6 else "scn.calc", shape
+                )
         values = [frame[metric][places[name]] if name in places else found.base for name, _, _ in variants]
         for column, source, value in ((9, "F", values[0]), (10, "H", values[2])):
             moved = None if value is None else value - found.base
-            sheet.formula(row, column, f'IF(OR({source}{row}="",G{row}=""),"",{source}{row}-G{row})', moved, "scn.calc", number)
+            sheet.formula(
+                row, column, f'IF(OR({source}{row}="",G{row}=""),"",{source}{row}-G{row})', moved, "scn.calc", number
+            )
         both = None if values[0] is None or values[2] is None else abs(values[2] - values[0])
         sheet.formula(row, 11, f'IF(OR(F{row}="",H{row}=""),"",ABS(H{row}-F{row}))', both, "scn.calc", number)
     if found.swings:
@@ -64,7 +88,10 @@ def _tornado(sheet: Sheet, metric: str, unit: str, last: int) -> BarChart:
     chart.title, chart.style = f"What moves {metric}", 2
     chart.height, chart.width = max(6.0, 2.5 + 0.8 * (last - FIRST + 1)), 22.0
     for column, color in ((9, BELOW), (10, ABOVE)):
-        series = Series(Reference(sheet.sheet, min_col=column, min_row=FIRST, max_row=last), title=str(sheet.sheet.cell(FIRST - 1, column).value))
+        series = Series(
+            Reference(sheet.sheet, min_col=column, min_row=FIRST, max_row=last),
+            title=str(sheet.sheet.cell(FIRST - 1, column).value),
+        )
         series.graphicalProperties = GraphicalProperties(solidFill=color)
         series.invertIfNegative = False
         chart.series.append(series)

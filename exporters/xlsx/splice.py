@@ -7,10 +7,12 @@ scenario sheet its rows, which polars puts together as text, column by column.
 
 from __future__ import annotations
 
+import os
 import re
 import zipfile
 from collections.abc import Collection, Iterator, Mapping
 from dataclasses import dataclass
+from datetime import UTC, datetime
 from typing import Any, BinaryIO
 
 import polars as pl
@@ -43,11 +45,21 @@ class ColumnXml:
 
 @dataclass(frozen=True)
 class Rows:
-    """The rows of a large sheet: their XML, the range that the sheet then has, and one in which numbers may stand as text."""
+    """The rows of a large sheet: their XML, the range that the sheet then has, and one in which numbers may
+    stand as text."""
 
     xml: Iterator[bytes]
     dimension: str
     ignored: str
+
+
+def written_at() -> datetime:
+    """When the file is written: now, or at ``SOURCE_DATE_EPOCH``, with which a table always gives the same bytes.
+
+    https://reproducible-builds.org/specs/source-date-epoch/
+    """
+    said = os.environ.get("SOURCE_DATE_EPOCH", "")
+    return datetime.fromtimestamp(int(said), UTC) if said.isdecimal() and len(said) < 12 else datetime.now(UTC)
 
 
 def finish(skeleton: BinaryIO, out: BinaryIO, shown: Mapping[str, Mapping[str, Any]], large: Mapping[str, Rows],
@@ -57,29 +69,44 @@ def finish(skeleton: BinaryIO, out: BinaryIO, shown: Mapping[str, Mapping[str, A
     ``shown`` maps a sheet's part name to what its formulas show by cell, ``large`` the part name of a large sheet
     to its rows. ``texts`` are the parts of sheets of text, on which a number may stand as one without a warning mark.
     """
-    with zipfile.ZipFile(skeleton) as source, zipfile.ZipFile(out, "w", zipfile.ZIP_DEFLATED, compresslevel=LEVEL) as target:
+    stamp = written_at()
+    with (
+        zipfile.ZipFile(skeleton) as source,
+        zipfile.ZipFile(out, "w", zipfile.ZIP_DEFLATED, compresslevel=LEVEL) as target,
+    ):
         for info in source.infolist():
-            name = info.filename
-            if name in large:
-                head, tail = _around(source.read(name).decode(), shown.get(name, {}), large[name].dimension, large[name].ignored)
-                entry = zipfile.ZipInfo(name, info.date_time)
-                entry.compress_type = zipfile.ZIP_DEFLATED
-                with target.open(entry, "w", force_zip64=True) as part:
-                    part.write(head.encode())
-                    for chunk in large[name].xml:
-                        part.write(chunk)
-                    part.write(tail.encode())
-                continue
-            data = source.read(name)
-            if name in shown:
-                data = _unmarked(_with_values(data.decode(), shown[name]), "A1:Z1048576" if name in texts else "").encode()
-            elif name.startswith("xl/worksheets/_rels/"):
-                # Some readers do not follow part names that begin at the root.
-                data = data.replace(b'Target="/xl/', b'Target="../')
-            elif name == "docProps/app.xml":
-                # A program that does not know the writer recalculates; openpyxl's name would stop that.
-                data = re.sub(rb"<Application>.*?</Application>", b"<Application>scenario</Application>", data)
-            target.writestr(name, data)
+            entry = zipfile.ZipInfo(
+                info.filename, (max(stamp.year, 1980), *stamp.timetuple()[1:6])
+            )  # zip begins at 1980
+            entry.compress_type = zipfile.ZIP_DEFLATED
+            entry.external_attr = info.external_attr
+            with target.open(entry, "w", force_zip64=info.filename in large) as part:
+                for chunk in _chunks(info.filename, source.read(info), shown, large, texts):
+                    part.write(chunk)
+
+
+def _chunks(name: str, data: bytes, shown: Mapping[str, Mapping[str, Any]], large: Mapping[str, Rows],
+            texts: Collection[str]) -> Iterator[bytes]:  # fmt: skip
+    """A part of the file as it is written."""
+    if name in large:
+        head, tail = _around(data.decode(), shown.get(name, {}), large[name].dimension, large[name].ignored)
+        yield head.encode()
+        yield from large[name].xml
+        yield tail.encode()
+        return
+    if name in shown:
+        unmarked = "A1:Z1048576" if name in texts else ""
+        data = _unmarked(_with_values(data.decode(), shown[name]), unmarked).encode()
+    elif name.startswith("xl/worksheets/_rels/"):
+        # Some readers do not follow part names that begin at the root.
+        data = data.replace(b'Target="/xl/', b'Target="../')
+    elif name == "docProps/app.xml":
+        # A program that does not know the writer recalculates; openpyxl's name would stop that.
+        data = re.sub(rb"<Application>.*?</Application>", b"<Application>scenario</Application>", data)
+    elif name == "docProps/core.xml":
+        moment = f"{written_at():%Y-%m-%dT%H:%M:%SZ}".encode()
+        data = re.sub(rb"(<dcterms:(?:created|modified)[^>]*>)[^<]*", rb"\g<1>" + moment, data)
+    yield data
 
 
 def _with_values(xml: str, shown: Mapping[str, Any]) -> str:
@@ -137,7 +164,11 @@ def _row_expression(columns: list[ColumnXml], last: int = 0, *, repeat: bool = F
         elif column.kind == "xml":
             parts.append(pl.col(column.name).str.replace_all(ROW, row, literal=True))
         elif column.formula:
-            share = [f'<f t="shared" ref="{column.letter}', row, f':{column.letter}{last}" si="{index}">'] if last else ["<f>"]
+            share = (
+                [f'<f t="shared" ref="{column.letter}', row, f':{column.letter}{last}" si="{index}">']
+                if last
+                else ["<f>"]
+            )
             parts += _cell(column, row, [*share, *_formula_text(column, row), "</f>"])
         else:
             parts.append(_constant_cell(column, row))
@@ -183,7 +214,11 @@ def _constant_cell(column: ColumnXml, row: pl.Expr) -> pl.Expr:
     start = [pl.lit(f'<c r="{column.letter}'), row, pl.lit(f'" s="{column.style}"')]
     empty = pl.concat_str([*start, pl.lit("/>")])
     if column.kind == "text":
-        text = [pl.lit(' t="inlineStr"><is><t xml:space="preserve">'), value_text(value, "text"), pl.lit("</t></is></c>")]
+        text = [
+            pl.lit(' t="inlineStr"><is><t xml:space="preserve">'),
+            value_text(value, "text"),
+            pl.lit("</t></is></c>"),
+        ]
     else:
         text = [pl.lit("><v>"), value_text(value, column.kind), pl.lit("</v></c>")]
     return pl.when(value.is_null()).then(empty).otherwise(pl.concat_str([*start, *text]))
@@ -192,7 +227,9 @@ def _constant_cell(column: ColumnXml, row: pl.Expr) -> pl.Expr:
 def value_text(value: pl.Expr, kind: str) -> pl.Expr:
     """A column's values as the text of a cell; null stays null."""
     if kind == "text":
-        text = value.str.replace_all(r"[\x00-\x08\x0b\x0c\x0e-\x1f\x{fffe}\x{ffff}]", "\ufffd").str.replace_all(r"_(x[0-9A-Fa-f]{1,4}_)", "_x005F_${1}")
+        text = value.str.replace_all(r"[\x00-\x08\x0b\x0c\x0e-\x1f\x{fffe}\x{ffff}]", "\ufffd").str.replace_all(
+            r"_(x[0-9A-Fa-f]{1,4}_)", "_x005F_${1}"
+        )
         return text.str.slice(0, 32_767).str.replace_many(["&", "<", ">"], ["&amp;", "&lt;", "&gt;"])
     if kind == "flag":
         return pl.when(value).then(pl.lit("1")).when(~value).then(pl.lit("0"))

@@ -19,9 +19,17 @@ from scenario.workbooks.form import Field
 
 BLUE, GREEN, BLACK, GREY, NAVY = "0000C8", "006100", "000000", "6B7280", "1F3864"
 PALE_YELLOW, PALE_GREEN, PALE_GREY, RED_FILL, AMBER = "FFF9D6", "EAF4E4", "F2F4F7", "F8CBAD", "FFE699"
-BANDS = {"INPUT": PALE_YELLOW, "RESULT": "D9E7F5", "MORE INPUT": PALE_YELLOW, "APPLIED": "E4ECF7", "LOOKUP": PALE_GREEN, "CALC": PALE_GREY}
+BANDS = {
+    "INPUT": PALE_YELLOW,
+    "RESULT": "D9E7F5",
+    "MORE INPUT": PALE_YELLOW,
+    "APPLIED": "E4ECF7",
+    "LOOKUP": PALE_GREEN,
+    "CALC": PALE_GREY,
+}
 TABS = {
-    "README": NAVY, "Summary": "2E75B6", "Charts": "2E75B6", "Scenarios": "548235", "Formulas": "7F7F7F", "Checks": "C00000",
+    "README": NAVY, "Summary": "2E75B6", "Charts": "2E75B6", "Scenarios": "548235", "Formulas": "7F7F7F",
+    "Checks": "C00000",
 }  # fmt: skip
 INPUT_TAB = "BF9000"
 
@@ -46,7 +54,8 @@ def add_styles(book: Workbook) -> None:
         NamedStyle("scn.label", font=Font(**base, bold=True), alignment=Alignment(vertical="center")),
         NamedStyle("scn.head", font=Font(**base, bold=True, color="FFFFFF"), fill=_solid(NAVY),
                    alignment=Alignment(vertical="center", wrap_text=True), border=Border(bottom=_THIN)),
-        NamedStyle("scn.meta", font=Font(name="Calibri", size=8, italic=True, color=GREY), alignment=Alignment(vertical="center")),
+        NamedStyle("scn.meta", font=Font(name="Calibri", size=8, italic=True, color=GREY),
+                   alignment=Alignment(vertical="center")),
         NamedStyle("scn.input", font=Font(**base, color=BLUE), fill=_solid(PALE_YELLOW), border=grid,
                    protection=Protection(locked=False)),
         NamedStyle("scn.link", font=Font(**base, color=GREEN), border=grid),
@@ -63,19 +72,22 @@ def add_styles(book: Workbook) -> None:
 
 _BIG = '[>=1000000000]#,##0.00,,,"{0}";[>=1000000]#,##0.00,,"M";#,##0'
 FORMATS = {
-    "$/1M tokens": "$#,##0.0000", "$/GPU-hour": "$#,##0.00", "$": "$#,##0.00", "ms": "#,##0.000", "us": "#,##0.0", "GB": "#,##0.00",
-    "TB/s": "#,##0.00", "GB/s": "#,##0", "TFLOP/s": "#,##0", "TOP/s": "#,##0", "W": "#,##0", "x": '0.00"x"', "%": "0.0%",
-    "tokens/s": "#,##0", "tokens": "#,##0.00", "rows": "#,##0.0", "FLOP/byte": "#,##0.0", "experts": "#,##0.0", "bit": "0.00",
-    "parameters": _BIG.format("B"), "FLOP": _BIG.format("G"), "bytes": "#,##0", "sequences": "#,##0", "GPUs": "#,##0",
+    "$/1M tokens": "$#,##0.0000", "$/GPU-hour": "$#,##0.00", "$": "$#,##0.00", "ms": "#,##0.000", "us": "#,##0.0",
+    "GB": "#,##0.00", "TB/s": "#,##0.00", "GB/s": "#,##0", "TFLOP/s": "#,##0", "TOP/s": "#,##0", "W": "#,##0",
+    "x": '0.00"x"', "%": "0.0%", "tokens/s": "#,##0", "tokens": "#,##0.00", "rows": "#,##0.0", "FLOP/byte": "#,##0.0",
+    "experts": "#,##0.0", "bit": "0.00", "parameters": _BIG.format("B"), "FLOP": _BIG.format("G"), "bytes": "#,##0",
+    "sequences": "#,##0", "GPUs": "#,##0",
 }  # fmt: skip
 """Number formats by unit: what is shown is rounded by the format, never by a formula."""
 
 
 LABELS = {
-    "tpot_ms": "TPOT", "usd_per_million_tokens": "$ per 1M tokens", "usd_per_hour": "$ per GPU-hour", "kv_gb": "KV cache", "mfu": "MFU", "mbu": "MBU",
-    "gpu": "GPU", "gpus": "GPUs", "kv": "KV cache format", "weights": "weight format", "params": "parameters", "active_params": "active parameters",
-    "gemm_params": "parameters in arithmetic", "tokens_per_s": "tokens/s", "tokens_per_s_per_gpu": "tokens/s per GPU", "kv_bytes_per_token": "KV cache per token",
-    "weight_gb": "weights", "max_batch": "largest batch", "achieved_mfu": "MFU reached", "step_ms": "decode step", "verify_ms": "verify pass",
+    "tpot_ms": "TPOT", "usd_per_million_tokens": "$ per 1M tokens", "usd_per_hour": "$ per GPU-hour",
+    "kv_gb": "KV cache", "mfu": "MFU", "mbu": "MBU", "gpu": "GPU", "gpus": "GPUs", "kv": "KV cache format",
+    "weights": "weight format", "params": "parameters", "active_params": "active parameters",
+    "gemm_params": "parameters in arithmetic", "tokens_per_s": "tokens/s", "tokens_per_s_per_gpu": "tokens/s per GPU",
+    "kv_bytes_per_token": "KV cache per token", "weight_gb": "weights", "max_batch": "largest batch",
+    "achieved_mfu": "MFU reached", "step_ms": "decode step", "verify_ms": "verify pass",
 }  # fmt: skip
 """What people call columns whose names are short for something."""
 
@@ -85,7 +97,14 @@ def label(item: Field) -> str:
     if item.title or item.name in LABELS:
         return item.title or LABELS[item.name]
     name = item.name
-    for suffix, unit in (("_ms", "ms"), ("_gb", "GB"), ("_tb_s", "TB/s"), ("_us", "us"), ("_tokens", "tokens"), ("_rows", "rows")):
+    for suffix, unit in (
+        ("_ms", "ms"),
+        ("_gb", "GB"),
+        ("_tb_s", "TB/s"),
+        ("_us", "us"),
+        ("_tokens", "tokens"),
+        ("_rows", "rows"),
+    ):
         if item.unit == unit:
             name = name.removesuffix(suffix)
     return name.replace("_", " ").replace("usd", "$")
@@ -122,7 +141,13 @@ def lines(text: str, wide: float) -> int:
 def fit_rows(sheet: Worksheet, first: int, last: int, wrapped: list[int]) -> None:
     """Set row heights so that the texts wrapped in these columns show whole; some programs do not do it themselves."""
     for row in range(first, last + 1):
-        count = max((lines(str(sheet.cell(row, c).value or ""), sheet.column_dimensions[get_column_letter(c)].width) for c in wrapped), default=1)
+        count = max(
+            (
+                lines(str(sheet.cell(row, c).value or ""), sheet.column_dimensions[get_column_letter(c)].width)
+                for c in wrapped
+            ),
+            default=1,
+        )
         sheet.row_dimensions[row].height = 13.5 * min(count, 12) + 1.5
 
 
@@ -141,7 +166,8 @@ PAGE = {True: 240, False: 140}
 
 
 def page(sheet: Worksheet, *, rows: str = "", columns: str = "", landscape: bool = True, last: int = 0) -> None:
-    """Print set-up, tab colour, no grid lines: as many pages side by side as keep the type readable, the first column on each.
+    """Print set-up, tab colour, no grid lines: as many pages side by side as keep the type readable, the first
+    column on each.
 
     ``last`` is the last column that is printed, all by default.
     """

@@ -24,7 +24,9 @@ NO_ROW, NO_FIT = "no such row", "does not fit"
 def key_columns(result: Result) -> tuple[str, ...]:
     """The inputs that tell rows apart: what varies, the Summary's columns among them."""
     book, given = result.book, result.book.table.rows
-    inputs = [name.removesuffix("_given") for name, item in book.fields.items() if item.role == "input" and name != "id"]
+    inputs = [
+        name.removesuffix("_given") for name, item in book.fields.items() if item.role == "input" and name != "id"
+    ]
     varying = [name for name in inputs if name in given.columns and given[name].n_unique() > 1]
     wanted = {book.summary_columns, *book.summary_where, *varying}
     return tuple(name for name in inputs if name in wanted)
@@ -60,9 +62,13 @@ def summary(result: Result, layout: Layout, workbook: Workbook, frame: pl.DataFr
         sheet.put(top, column, value, "scn.input", _style.number_format(book.fields[across]))
         sheet.sheet.cell(top, column).font = Font(name="Calibri", size=10, bold=True, color=_style.BLUE)
         sheet.sheet.cell(top, column).alignment = Alignment(horizontal="right")
-        key = joined(f"{letter}${top}" if name == across else f"$C${4 + list(chosen).index(name)}" for name in layout.key)
+        key = joined(
+            f"{letter}${top}" if name == across else f"$C${4 + list(chosen).index(name)}" for name in layout.key
+        )
         shows = keys.get("|".join(as_key(value if name == across else chosen[name]) for name in layout.key))
-        sheet.formula(top + 1, column, f'IFERROR(MATCH({key},{layout.span("summary_key")},0),"")', shows, "scn.meta", "0")
+        sheet.formula(
+            top + 1, column, f'IFERROR(MATCH({key},{layout.span("summary_key")},0),"")', shows, "scn.meta", "0"
+        )
         for row, metric in enumerate(book.summary_rows, top + 2):
             item = book.fields[metric]
             cell = f"INDEX({layout.span(metric)},{letter}${top + 1})"
@@ -84,9 +90,20 @@ def summary(result: Result, layout: Layout, workbook: Workbook, frame: pl.DataFr
         sheet.sheet.conditional_formatting.add(area, FormulaRule(formula=[f'C{top + 2}="{said}"'], font=grey))
     _drop_downs(sheet, layout, chosen, frame, across, top, len(values), workbook)
     longest = max((len(as_key(value)) for value in values), default=10)
-    status = max((len(str(value)) for value in frame["status"].unique().to_list()), default=8) if "status" in book.summary_rows else 8
+    status = (
+        max((len(str(value)) for value in frame["status"].unique().to_list()), default=8)
+        if "status" in book.summary_rows
+        else 8
+    )
     labels = max((len(_style.label(book.fields[name])) for name in (*book.summary_rows, *chosen)), default=10)
-    widths(sheet, [max(18.0, labels * 1.15 + 2), 13.0, *[min(max(longest + 3.0, 14.0, status * 0.95 + 2), 30.0)] * max(len(values), 1)])
+    widths(
+        sheet,
+        [
+            max(18.0, labels * 1.15 + 2),
+            13.0,
+            *[min(max(longest + 3.0, 14.0, status * 0.95 + 2), 30.0)] * max(len(values), 1),
+        ],
+    )
     sheet.sheet.freeze_panes = f"C{top + 2}"
     _style.page(sheet.sheet)
     return sheet
@@ -124,11 +141,24 @@ def _value(frame: pl.DataFrame, metric: str, row: int | None) -> Any:
     return value
 
 
-def _drop_downs(sheet: Sheet, layout: Layout, chosen: dict[str, Any], frame: pl.DataFrame, across: str, top: int, count: int,
-                workbook: Workbook) -> None:  # fmt: skip
+def _drop_downs(
+    sheet: Sheet,
+    layout: Layout,
+    chosen: dict[str, Any],
+    frame: pl.DataFrame,
+    across: str,
+    top: int,
+    count: int,
+    workbook: Workbook,
+) -> None:
     lists = Sheet(workbook.create_sheet("Lists"))
     lists.put(1, 1, "What the Summary's drop-downs offer", "scn.title")
-    lists.put(2, 1, "The values that stood in Scenarios when this file was written; a new value may be typed as well.", "scn.subtitle")
+    lists.put(
+        2,
+        1,
+        "The values that stood in Scenarios when this file was written; a new value may be typed as well.",
+        "scn.subtitle",
+    )
     for column, name in enumerate([*chosen, across], 1):
         lists.put(4, column, name, "scn.head")
         options = frame[name].drop_nulls().unique(maintain_order=True).to_list()[:1000]
@@ -136,7 +166,9 @@ def _drop_downs(sheet: Sheet, layout: Layout, chosen: dict[str, Any], frame: pl.
             lists.put(row, column, option, "scn.calc", _style.number_format(layout.book.fields[name]))
         letter = get_column_letter(column)
         lists.sheet.column_dimensions[letter].width = max([len(as_key(option)) for option in options] + [10]) + 3
-        validation = DataValidation(type="list", formula1=f"Lists!${letter}$5:${letter}${4 + max(len(options), 1)}", allow_blank=True)
+        validation = DataValidation(
+            type="list", formula1=f"Lists!${letter}$5:${letter}${4 + max(len(options), 1)}", allow_blank=True
+        )
         validation.showErrorMessage = False
         sheet.sheet.add_data_validation(validation)
         if name == across:

@@ -20,12 +20,22 @@ def trees(layout: Layout, workbook: Workbook) -> Sheet:
     sheet = Sheet(workbook.create_sheet("Trees"))
     depths = range(POSITIONS + 1)
     names = ["tree", "nodes", "depth", *(f"E{d}" for d in depths), *(f"rows{d}" for d in depths), "doc", "source"]
-    heads(sheet, "Draft trees", "Expected tokens per round (bonus included) and rows to verify when a tree is cut at each depth; "
-          "below, the chance of each guess by depth and rank (blue), and every node with the chance that its whole path is accepted.", names)  # fmt: skip
+    heads(
+        sheet,
+        "Draft trees",
+        "Expected tokens per round (bonus included) and rows to verify when a tree is cut at each depth; "
+        "below, the chance of each guess by depth and rank (blue), and every node with the chance that its "
+        "whole path is accepted.",
+        names,
+    )
     found = list(layout.book.vectors.trees.values())
     rate_row = FIRST + len(found) + 2
-    sheet.put(rate_row - 1, 1, "Chance of the draft's 1st, 2nd, ... guess, given that the path so far was accepted; the last depth goes on.",
-              "scn.heading")  # fmt: skip
+    sheet.put(
+        rate_row - 1,
+        1,
+        "Chance of the draft's 1st, 2nd, ... guess, given that the path so far was accepted; the last depth goes on.",
+        "scn.heading",
+    )
     widest = max(len(row) for tree in found for row in tree.rates)
     for column, head in enumerate(["tree", "depth", *(f"guess {rank + 1}" for rank in range(widest))], 1):
         sheet.put(rate_row, column, head, "scn.head")
@@ -58,10 +68,19 @@ def trees(layout: Layout, workbook: Workbook) -> Sheet:
         row = FIRST + index
         sheet.put(row, 1, tree.name, "scn.label")
         sheet.formula(row, 2, f"COUNT($B${first}:$B${node_row})", float(len(tree.nodes)), "scn.calc")
-        sheet.formula(row, 3, f"MAX($E${first}:$E${node_row})", float(max(depth for _, _, depth in tree.nodes)), "scn.calc")
+        sheet.formula(
+            row, 3, f"MAX($E${first}:$E${node_row})", float(max(depth for _, _, depth in tree.nodes)), "scn.calc"
+        )
         for depth in depths:
             span = f'$E${first}:$E${node_row},"<={depth}"'
-            sheet.formula(row, TOKENS + depth, f"1+SUMIF({span},$G${first}:$G${node_row})", tree.tokens[depth], "scn.calc", "0.0000")
+            sheet.formula(
+                row,
+                TOKENS + depth,
+                f"1+SUMIF({span},$G${first}:$G${node_row})",
+                tree.tokens[depth],
+                "scn.calc",
+                "0.0000",
+            )
             sheet.formula(row, ROWS + depth, f"COUNTIF({span})", tree.rows[depth], "scn.calc", "#,##0")
         sheet.put(row, len(names) - 1, tree.doc, "scn.meta")
         sheet.put(row, len(names), tree.source, "scn.meta")
