@@ -19,6 +19,7 @@ quick: $(VENV)/tested
 
 # What takes long: marked slow, run besides `make test`.
 test-all: $(VENV)/tested
+	$(BIN)/pip install --quiet --disable-pip-version-check ".[test,browser]"
 	$(BIN)/python -m pytest -n auto --dist loadfile -m slow
 
 # Style, types, complexity: none above 20, at most 4 in the mean.

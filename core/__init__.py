@@ -19,9 +19,10 @@ from scenario.model.spec import Column, Exporter, Function, Method, NamedColumn,
 
 if TYPE_CHECKING:
     from scenario.api import check, run
-    from scenario.book.book import Book
+    from scenario.book.book import Book, EntityTable, Field, Scalar
     from scenario.formulas.expr import UNLIMITED, names
     from scenario.formulas.to_excel import compile_excel
+    from scenario.formulas.to_js import compile_js
     from scenario.formulas.to_polars import compile_polars
     from scenario.formulas.to_text import compile_text
     from scenario.registry.hooks import hookimpl
@@ -30,13 +31,14 @@ if TYPE_CHECKING:
 __version__ = "0.2.0"
 
 _LAZY = {
-    "run": "api", "check": "api", "hookimpl": "registry.hooks", "Result": "result", "Book": "book.book", "UNLIMITED": "formulas.expr", "names": "formulas.expr",
-    "compile_excel": "formulas.to_excel", "compile_polars": "formulas.to_polars", "compile_text": "formulas.to_text",
+    "run": "api", "check": "api", "hookimpl": "registry.hooks", "Result": "result", "Book": "book.book", "EntityTable": "book.book", "Field": "book.book",
+    "Scalar": "book.book", "UNLIMITED": "formulas.expr", "names": "formulas.expr",
+    "compile_excel": "formulas.to_excel", "compile_polars": "formulas.to_polars", "compile_text": "formulas.to_text", "compile_js": "formulas.to_js",
 }  # fmt: skip
 
 __all__ = [
-    "UNLIMITED", "Book", "Column", "Exporter", "FormulaError", "Function", "Method", "NamedColumn", "OutputError", "Parameter",
-    "PluginError", "Preset", "Problem", "Result", "ScenarioError", "TableError", "TimeModel", "check", "compile_excel",
+    "UNLIMITED", "Book", "Column", "EntityTable", "Exporter", "Field", "FormulaError", "Function", "Method", "NamedColumn", "OutputError", "Parameter",
+    "PluginError", "Preset", "Problem", "Result", "Scalar", "ScenarioError", "TableError", "TimeModel", "check", "compile_excel", "compile_js",
     "compile_polars", "compile_text", "hookimpl", "names", "run",
 ]  # fmt: skip
 

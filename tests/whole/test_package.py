@@ -41,7 +41,7 @@ def shipped() -> set[str]:
     files = set()
     for folder, package in FOLDERS.items():
         for path in (ROOT / folder).rglob("*"):
-            if path.suffix in (".py", ".yaml") or path.name == "py.typed":
+            if path.suffix in (".py", ".yaml") or path.name == "py.typed" or (path.parent.name == "page" and path.is_file()):
                 files.add(f"{package}/{path.relative_to(ROOT / folder).as_posix()}")
     return files
 
