@@ -30,14 +30,22 @@ ESTIMATE = {"version": 1, "time_model": "estimate", "defaults": {"gpu": "h100-sx
 
 
 @pytest.fixture(scope="module")
-def browser() -> Iterator[Any]:
+def started() -> Iterator[Any]:
     """One browser for the module."""
-    with chromium() as started:
-        yield started
+    with chromium() as found:
+        yield found
+
+
+@pytest.fixture()
+def browser(started: Any) -> Iterator[Any]:
+    """The browser, whose pages are closed after the test."""
+    yield started
+    for context in started.contexts:
+        context.close()
 
 
 @pytest.fixture(scope="module")
-def starter(browser: Any, tmp_path_factory: pytest.TempPathFactory) -> Path:
+def starter(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """The starter's page."""
     return written("starter", tmp_path_factory.mktemp("starter"))
 
