@@ -36,7 +36,7 @@ def started() -> Iterator[Any]:
         yield found
 
 
-@pytest.fixture()
+@pytest.fixture
 def browser(started: Any) -> Iterator[Any]:
     """The browser, whose pages are closed after the test."""
     yield started
