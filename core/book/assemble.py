@@ -132,7 +132,7 @@ class _Assembler(RowInputs):
             pending[name] = (methods[0].columns[name], self.answers(name, None))
         # Vanilla decoding at the stored weights computes in BF16, whatever the method computes in.
         plain = {"peak_tflops": self.tree(self.columns["peak_tflops"].formula)}
-        baselines = [name for name in pending if name.startswith("baseline_ms")]
+        baselines = [name for name in pending if name.startswith(("baseline_ms", "baseline_interference_ms"))]
         pending |= {name: (pending[name][0], expr.substitute(pending[name][1], plain)) for name in baselines}
         row = self.what_if(pending)
         if "gpus_needed" in pending:

@@ -7,8 +7,6 @@ bytes, so GB / (TB/s) and GFLOP / (TFLOP/s) are milliseconds.
 
 from __future__ import annotations
 
-from dataclasses import replace
-
 from scenario.model import parallel
 from scenario.model.spec import Column, Parameter
 
@@ -24,37 +22,42 @@ INPUTS: dict[str, Parameter] = {
 CONTEXT = "isl + osl / 2"
 """Mean cache length while a request decodes, where the row gives no context."""
 
-_LITTLE = "Little's law: requests in flight / time of a request."
 _CONTINUOUS = "Continuous batching: Yu et al. 2022 (Orca), OSDI."
+_LITTLE = "Little's law: requests in flight / time of a request."
 
 QUESTIONS: dict[str, Column] = {
-    "prefill_ms": Column(
-        "max(prefill_gflops / (peak_tflops * gpus * mfu), weight_gb / (gpu_bandwidth_tb_s * gpus * mbu))", "ms",
-        "Computing one prompt, alone on the GPUs."),
+    "prefill_ms": Column("prefill_gflops / (peak_tflops * gpus * mfu)", "ms", "Computing one prompt, alone on the GPUs."),
     "prefill_share": Column("1", "%", "Share of the prefill work that holds up the sequences which decode meanwhile."),
     "first_token_ms": Column("0", "ms", "Fixed time before the first token that is not computing: tokenizing, scheduling, transport."),
+    "first_passes": Column("1", "", "Passes of the others that a request waits for before its first token."),
+    "interference_ms": Column("others / osl * tokens_per_round * prefill_ms * prefill_share", "ms",
+                              "Prefill of the other requests that arrive during one round, at a steady state; a request's own prompt "
+                              "comes before its first token.", source=_CONTINUOUS),
+    "baseline_interference_ms": Column("others / osl * prefill_ms * prefill_share", "ms", "The same per step of vanilla decoding.",
+                                       source=_CONTINUOUS),
     "queue_share": Column("0", "%", "Share of the other requests whose prompts are computed before a request's own."),
 }
 """Open questions of serving."""
 
 COLUMNS: dict[str, Column] = {
-    "prefill_gflops": Column(
-        "isl * (2 * (gemm_params - embedding_params) + 2 * heads * (qk_head_dim + value_head_dim)"
-        " * (full_layers * isl / 2 + window_layers * min(isl / 2, window_tokens))) / 1e9", "GFLOP",
-        "Arithmetic of one prompt: its tokens through the layers, each attending to half the prompt on average."),
+    "others": Column("max(batch - 1, 0)", "requests", "Requests in flight beside one."),
+    "prompt_gpus": Column("gpus", "GPUs", "GPUs that work on one prompt."),
+    "prompt_weight_gb": Column("packed_gb(params_hit(isl))", "GB", "Weights that computing one prompt alone reads."),
+    "prompt_attention_gflops": Column(
+        "isl * (2 * heads * (qk_head_dim + value_head_dim) * (full_layers * isl / 2 + window_layers * min(isl / 2, window_tokens))) / 1e9",
+        "GFLOP", "Attention of one prompt, in which a token attends to half the prompt on average."),
+    "prefill_gflops": Column("isl * 2 * (gemm_params - embedding_params) / 1e9 + prompt_attention_gflops", "GFLOP",
+                             "Arithmetic of one prompt: its tokens through the layers, and attention."),
     **QUESTIONS,
-    "interference_ms": Column("batch * tokens_per_round / osl * prefill_ms * prefill_share", "ms",
-                              "Prefill of the requests that arrive during one round, at a steady state.", source=_CONTINUOUS),
-    "baseline_interference_ms": Column("batch / osl * prefill_ms * prefill_share", "ms",
-                                       "The same per step of vanilla decoding.", source=_CONTINUOUS),
     "baseline_tpot_ms": Column("baseline_ms + baseline_interference_ms", "ms", "Time per output token of vanilla decoding."),
     "tpot_ms": Column("(round_ms + interference_ms) / tokens_per_round if fits and supported > 0 else blank", "ms",
                       "Time per output token (TPOT), prefill of arriving requests included.", source=_CONTINUOUS),
-    "ttft_ms": Column("first_token_ms + round_ms + prefill_ms * (1 + queue_share * (batch - 1)) if fits and supported > 0 else blank", "ms",
-                      "Time to the first token: a fixed part, the pass under way, the own prompt and part of the others'."),
+    "ttft_ms": Column("first_token_ms + first_passes * round_ms + prefill_ms * (1 + queue_share * others)"
+                      " if fits and supported > 0 else blank", "ms",
+                      "Time to the first token: a fixed part, passes under way, the own prompt and part of the others'."),
     "request_ms": Column("ttft_ms + (osl - 1) * tpot_ms", "ms", "A whole request, first token to last."),
     "baseline_request_ms": Column(
-        "first_token_ms + baseline_ms + prefill_ms * (1 + queue_share * (batch - 1)) + (osl - 1) * baseline_tpot_ms", "ms",
+        "first_token_ms + first_passes * baseline_ms + prefill_ms * (1 + queue_share * others) + (osl - 1) * baseline_tpot_ms", "ms",
         "A whole request with vanilla decoding."),
     "requests_per_s": Column("batch / request_ms * 1000", "requests/s", "Finished requests per second.", source=_LITTLE),
     "tokens_per_s": Column("batch * osl / request_ms * 1000", "tokens/s", "Output tokens per second, all sequences.", source=_LITTLE),
@@ -67,12 +70,12 @@ PREFILL_TRANSFER = "transfer_ms(isl * replicas * pipeline_size)"
 """Communication of one prompt on its replica, where a table gives parallel sizes."""
 
 
-def _per_replica(column: Column) -> Column:
-    formula = column.formula.replace("(batch - 1)", "max(batch / replicas - 1, 0)")
-    return replace(column, formula=formula.replace("/ osl * prefill_ms", "/ replicas / osl * prefill_ms"))
-
-
-PARALLEL: dict[str, Column] = {name: _per_replica(column) for name, column in COLUMNS.items()}
+PARALLEL: dict[str, Column] = {
+    **COLUMNS,
+    "others": Column("max(batch / replicas - 1, 0)", "requests", "Requests in flight beside one, on its replica."),
+    "prompt_gpus": Column("gpus / replicas", "GPUs", "GPUs that work on one prompt: one replica."),
+    "prompt_weight_gb": Column("packed_gb(params_hit(isl * replicas))", "GB", "Weights that computing one prompt alone reads on its replica."),
+}
 """The same with parallel sizes: each replica works on the prompts of its own sequences."""
 
 ESTIMATE_QUESTIONS: dict[str, Column] = {

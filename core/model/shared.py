@@ -11,6 +11,7 @@ from scenario.model.entities import FORMATS
 from scenario.model.spec import Column, Function, Parameter
 
 FORMAT_NAMES = tuple(FORMATS)
+_BOUND = "Roofline: Williams, Waterman, Patterson 2009, doi:10.1145/1498765.1498785."
 
 INPUTS: dict[str, Parameter] = {
     "batch": Parameter(None, 1, 1e7, "sequences", "Sequences decoded together.", kind="integer"),
@@ -35,20 +36,15 @@ REQUIRED = ("model", "gpu", "batch", "context", "method")
 
 SCALARS: dict[str, Parameter] = {
     "lora_rank": Parameter(16, 1, 1e5, "", "Rank of the LoRA adapters counted.", kind="integer"),
-    "layer_launch_us": Parameter(50, 0, 1e5, "us", "Time to launch one layer of a small draft, whatever its size.",
+    "layer_launch_us": Parameter(50, 0, 1e5, "us", "Time to launch one layer of a small draft in the estimate, whatever its size.",
                                  source="50 to 100 us per layer: a 28-layer 0.6B draft of Qwen3-8B on an H100 costs "
                                  "0.375 of a step, https://specdecode-bench.github.io/ figure 4"),
-    "draft_overhead_us": Parameter(250, 0, 1e5, "us", "Time of one draft pass beside its layers and LM head: batch metadata, "
-                                   "sampling, launches.",
-                                   source="what remains of the EAGLE and EAGLE-3 passes on 8B and 70B, 0.2 to 0.35 ms, "
-                                   "https://specdecode-bench.github.io/ figure 4; the comparison is in docs/draft-cost.md"),
     "prefill_chunk": Parameter(0, 0, 1e7, "tokens", "Prompt tokens that one pass carries at most (vLLM: max_num_batched_tokens, 2048 to "
                                "8192), whose activations need memory; 0 counts no activations, as the article does.", kind="integer"),
     **features.SCALARS,
 }  # fmt: skip
 """Assumptions that hold for the whole table."""
 
-_BOUND = "Roofline: Williams, Waterman, Patterson 2009, doi:10.1145/1498765.1498785."
 READY = '"ok" if not is_blank(usd_per_hour) else "no price for this GPU"'
 """The status of a row that can run."""
 _SPEC = "Leviathan, Kalman, Matias 2023, arXiv:2211.17192"
@@ -75,12 +71,16 @@ FUNCTIONS: tuple[Function, ...] = (
     Function("as_stored_gb", ("count",), "count * weights_bits / 8e9", "Bytes of this many parameters as they are stored, in GB."),
     *acceptance.FUNCTIONS,
     Function("draft_forward_ms", ("read", "active", "head", "layers_", "bits_", "gpus_", "cache_gb"),
-             "max((read * bits_ / 8e9 + cache_gb) / (gpu_bandwidth_tb_s * gpus_ * mbu), "
-             "2 * batch * (active + head) / (gpu_bf16_tflops * gpus_ * mfu * 1e9), layers_ * layer_launch_us / 1000)"
-             " + head * bits_ / 8e9 / (gpu_bandwidth_tb_s * gpus_ * mbu) + min(layers_, 1) * draft_overhead_us / 1000",
-             "One forward pass of a draft: the slowest of reading its layers and cache, their arithmetic and their launches, "
-             "then the LM head it reads and what every pass costs besides.",
-             "Draft costs measured in https://specdecode-bench.github.io/ figure 4 are launches, not bytes."),
+             "max((read + head) * bits_ / 8e9 / (gpu_bandwidth_tb_s * gpus_ * mbu), "
+             "2 * batch * (active + head) / (gpu_bf16_tflops * gpus_ * mfu * 1e9)) + cache_gb / (gpu_bandwidth_tb_s * gpus_ * mbu)",
+             "One forward pass of a draft in the bound: reading its layers and LM head, or their arithmetic; then reading its cache. "
+             "Time models may have their own.", _BOUND),
+    Function("gemm_ms", ("rows", "weight_gb"),
+             "max(weight_gb / (gpu_bandwidth_tb_s * gpus * mbu), rows * 2 * gemm_params / (peak_tflops * gpus * mfu * 1e9))",
+             "Matrix products of one pass in the bound: reading the weights, or the arithmetic of the token rows.", _BOUND),
+    Function("attention_ms", ("rows", "kv_gb"),
+             "max(kv_gb / (gpu_bandwidth_tb_s * gpus * mbu), rows * attention_flops_per_token / (peak_tflops * gpus * mfu * 1e9))",
+             "Attention of one pass in the bound: reading the KV cache once, or the arithmetic of every token row.", _BOUND),
     Function("draft_pass_ms", ("body", "head", "layers_"), "draft_forward_ms(body, body, head, layers_, 16, gpus, 0)",
              "One forward pass of a BF16 draft without a cache, on all GPUs."),
     Function("cache_gb_of", ("values",), "values * kv_bits / 8e9 * batch * context",
@@ -124,11 +124,14 @@ COLUMNS: dict[str, Column] = {
     "params_read": Column("params_hit(verify_rows)", "parameters", "Parameters read in one verify pass."),
     "weight_read_gb": Column("packed_gb(params_read)", "GB", "Weights read in one verify pass."),
     "kv_read_gb": Column("batch * kv_sequence_gb", "GB", "KV cache read in one pass: once per sequence, whatever its rows."),
-    "intensity": Column("verify_rows * flops_per_token / ((weight_read_gb + kv_read_gb) * 1e9)", "FLOP/byte",
-                        "Arithmetic intensity of the verify pass.", source=_BOUND),
+    "intensity": Column("verify_rows * 2 * gemm_params / (weight_read_gb * 1e9)", "FLOP/byte",
+                        "Arithmetic intensity of the verify pass's matrix products.", source=_BOUND),
     "ridge": Column("peak_tflops * mfu / (gpu_bandwidth_tb_s * mbu)", "FLOP/byte",
                     "Ridge point: the intensity from which arithmetic, not memory, sets the time.", source=_BOUND),
-    "bound": Column('"compute" if intensity > ridge else "memory"', "", "What limits the verify pass.", source=_BOUND),
+    "bound": Column('"attention" if attention_ms(verify_rows, kv_read_gb) > gemm_ms(verify_rows, weight_read_gb)'
+                    ' else "compute" if intensity > ridge else "memory"', "",
+                    "What limits the verify pass: arithmetic or weight reads of the matrix products, or attention where that takes longer.",
+                    source=_BOUND),
     "ridge_rows": Column("weight_gb * peak_tflops * mfu / (gpu_bandwidth_tb_s * mbu * 2 * gemm_params) * 1e9"
                          " if experts < 1 else blank", "rows",
                          "Token rows at which memory time and compute time meet (context 0, dense).", source=_BOUND),

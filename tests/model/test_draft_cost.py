@@ -28,10 +28,10 @@ GPUS = {
     "v100": {"memory_gb": 16, "bandwidth_tb_s": 0.9, "bf16_tflops": 112},
     "tpu-v4": {"memory_gb": 32, "bandwidth_tb_s": 1.2288, "bf16_tflops": 275},
 }
-LIMIT = 0.25
+LIMIT = 0.5
 
 
-def computed(line: dict[str, str]) -> float:
+def computed(line: dict[str, str], time_model: str = "estimate") -> float:
     """Drafting time per token over a plain step of the target as it is stored, at batch 1 and context 0."""
     own: dict[str, Any] = {"gamma": 3}
     if line["draft"]:
@@ -40,25 +40,25 @@ def computed(line: dict[str, str]) -> float:
            "method": line["method"], **own}  # fmt: skip
     models = {name: {**shape, "source": "test"} for name, shape in MODELS.items() if name in (line["target"], line["draft"])}
     gpus = {name: {**card, "source": "test"} for name, card in GPUS.items() if name == line["gpu"]}
-    found = scenario.run({"version": 1, "models": models, "gpus": gpus, "rows": [row]}).frame.row(0, named=True)
+    found = scenario.run({"version": 1, "time_model": time_model, "models": models, "gpus": gpus, "rows": [row]}).frame.row(0, named=True)
     return found["draft_ms"] / 3 / found["baseline_ms"]
 
 
 @pytest.mark.parametrize("name", [name for name, line in PUBLISHED.items() if not line["why_not"]])
 def test_published_draft_cost_is_met(name: str) -> None:
-    """Every published draft cost whose model, draft and GPU are told is met within 25 %."""
+    """Every published draft cost whose model, draft and GPU are told is met within 50 % by the estimate."""
     line = PUBLISHED[name]
     assert computed(line) == pytest.approx(float(line["measured"]), rel=LIMIT)
 
 
 def test_the_docs_show_the_comparison() -> None:
-    """The page of draft costs has every published row, with the cost that is computed now or why there is none."""
+    """The page of draft costs has every published row, with the costs that are computed now or why there are none."""
     page = (ROOT / "docs" / "draft-cost.md").read_text(encoding="utf-8")
     for name, line in PUBLISHED.items():
         shown = next((row for row in page.splitlines() if row.startswith(f"| {name} |")), "")
         assert shown, name
         if line["target"]:
-            assert f"| {computed(line):.3f} |" in shown, name
+            assert f"| {computed(line, 'bound'):.3f} | {computed(line):.3f} |" in shown, name
         if line["why_not"]:
             assert line["why_not"] in shown, name
 
@@ -77,7 +77,7 @@ def test_reduced_vocabulary_of_eagle_3() -> None:
     layer = LAYER + FINAL_NORM / 32
     body = layer + HIDDEN * (4096 + 2 * 1024) + 3 * HIDDEN**2
     for vocab in (32_000, 128_256):
-        wanted = (2 * body + 2 * vocab * HIDDEN) / BANDWIDTH + 0.25
+        wanted = (2 * body + 2 * vocab * HIDDEN) / BANDWIDTH  # a bound: bytes, and no launches
         assert one("eagle-3", {"gamma": 1, "head_vocab": vocab})["draft_ms"] == pytest.approx(wanted, rel=1e-9)
 
 
@@ -105,4 +105,12 @@ def test_the_draft_reads_its_own_cache_on_its_own_gpus() -> None:
     spread, alone = (one("small-model", {**own, **more}, gpus=4, batch=64, context=8000) for more in ({}, {"draft_gpus": 1}))
     body, head = 2 * (1_235_814_400 - 262_668_288) / 1e9, 2 * 262_668_288 / 1e9
     for found, gpus in ((spread, 4), (alone, 1)):
-        assert found["draft_ms"] == pytest.approx((body + cache + head) / (3.35 * gpus) + 0.25, rel=1e-9)
+        assert found["draft_ms"] == pytest.approx((body + cache + head) / (3.35 * gpus), rel=1e-9)
+
+
+def test_the_bound_of_a_draft_has_arithmetic_and_no_launches() -> None:
+    """Past its own ridge an EAGLE head's pass is 2 B (layer + LM head) over the peak rate; MTP at batch 1 pays for a mixture's bytes alone."""
+    large = one("eagle", {"gamma": 1}, batch=4000)
+    body = LAYER + FINAL_NORM / 32 + 2 * HIDDEN**2
+    assert large["draft_ms"] == pytest.approx(2 * 4000 * (body + TABLE) / 989e9, rel=1e-9)
+    assert one("mtp", {}, model="deepseek-v3", weights="fp8", gpu="h200", gpus=8)["speedup"] > 1.1
