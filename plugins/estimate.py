@@ -56,7 +56,8 @@ def scenario_time_models() -> Iterator[TimeModel]:
         columns={
             "prefill_ms": Column("prefill_gflops / (peak_tflops * gpus * hardware_gemm_mfu)", "ms"),
             "unsized_tp": Column("gpus", "GPUs", "GPUs without parallel sizes are tensor parallel."),
-            "prefill_share": Column("hardware_prefill_share"),
+            # What was fitted may not undercut the arithmetic of prompts at the peak rate, which is in the bound.
+            "prefill_share": Column("max(hardware_prefill_share, hardware_gemm_mfu)"),
             "first_token_ms": Column("hardware_first_token_ms", "ms"),
             "queue_share": Column("hardware_queue_share"),
             "basis": Column('"estimate (calibrated)" if hardware_calibrated > 0 else "estimate (default)"'),

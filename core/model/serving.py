@@ -42,7 +42,7 @@ QUESTIONS: dict[str, Column] = {
 COLUMNS: dict[str, Column] = {
     "others": Column("max(batch - 1, 0)", "requests", "Requests in flight beside one."),
     "prompt_gpus": Column("gpus", "GPUs", "GPUs that work on one prompt."),
-    "prompt_weight_gb": Column("packed_gb(params_hit(isl))", "GB", "Weights that computing one prompt alone reads."),
+    "prompt_weight_gb": Column("packed_gb(params_hit(1))", "GB", "Weights that a pass of one prompt reads at least, whatever else it computes."),
     "prompt_attention_gflops": Column(
         "isl * (2 * heads * (qk_head_dim + value_head_dim) * (full_layers * isl / 2 + window_layers * min(isl / 2, window_tokens))) / 1e9",
         "GFLOP", "Attention of one prompt, in which a token attends to half the prompt on average."),
@@ -74,7 +74,7 @@ PARALLEL: dict[str, Column] = {
     **COLUMNS,
     "others": Column("max(batch / replicas - 1, 0)", "requests", "Requests in flight beside one, on its replica."),
     "prompt_gpus": Column("gpus / replicas", "GPUs", "GPUs that work on one prompt: one replica."),
-    "prompt_weight_gb": Column("packed_gb(params_hit(isl * replicas))", "GB", "Weights that computing one prompt alone reads on its replica."),
+    "prompt_weight_gb": Column("packed_gb(params_hit(replicas))", "GB", "Weights that a pass of one prompt reads at least on its replica."),
 }
 """The same with parallel sizes: each replica works on the prompts of its own sequences."""
 
