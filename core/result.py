@@ -10,7 +10,6 @@ import polars as pl
 from scenario import output as files
 from scenario.book.book import Book
 from scenario.engine.evaluator import Evaluator
-from scenario.formulas.to_polars import compile_polars
 from scenario.registry.host import Host
 
 LEFT_OUT = "#| "
@@ -119,8 +118,7 @@ def evaluate(book: Book, host: Host, progress=None) -> Result:  # type: ignore[n
     full = evaluator.run(book.table.rows, progress)
     total = full.height
     if book.where is not None:
-        keep = compile_polars(book.where, book.vectors, book.constants)  # type: ignore[arg-type]
-        full = full.filter(keep.fill_null(False))
+        full = evaluator.where(book.where, full)
     if book.sort:
         full = full.sort([name for name, _ in book.sort], descending=[down for _, down in book.sort], nulls_last=True,
                          maintain_order=True)  # fmt: skip

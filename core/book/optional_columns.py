@@ -154,7 +154,7 @@ class Asked(ABC):
         found: dict[str, tuple[Column, Node]] = {}
         values: dict[str, Node] = {}
         if "auto_gamma" in self.delayed:
-            most = Column(f"{POSITIONS} if auto_gamma > 0 else set_gamma", "tokens", "Draft tokens that the GPUs have memory for.")
+            most = Column(f"{POSITIONS} if coalesce(auto_gamma, 0) > 0 else set_gamma", "tokens", "Draft tokens that the GPUs have memory for.")
             found[answers.SIZING] = most, self.tree(most.formula)
             values = {"gamma": Name(answers.SIZING)}
         by_size = "memory_gb" in row.dependents(["gpus"])

@@ -79,7 +79,8 @@ class RowInputs(Assumptions):
         if "auto_gamma" in self.delayed:
             parameter, node = self.delayed["gamma"]
             self.delayed["set_gamma"] = (parameter, node)
-            on = Compare(">", Name("auto_gamma"), Number(0))
+            # A method without drafts has no auto_gamma either: what its row gives holds.
+            on = Compare(">", Call("coalesce", (Name("auto_gamma"), Number(0))), Number(0))
             best = Call("coalesce", (Name("best_gamma"), Name("set_gamma")))  # without a time there is no best, but memory all the same
             self.delayed["gamma"] = (parameter, If(on, best, Name("set_gamma")))
 

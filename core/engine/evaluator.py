@@ -15,10 +15,10 @@ from polars.io.plugins import register_io_source
 from scenario.book.book import Book, EntityTable, Field
 from scenario.common.errors import Problem, TableError
 from scenario.engine.plan import Known, Plan
-from scenario.engine.plan_steps import TYPES
+from scenario.engine.plan_steps import TYPES, ZERO, with_zeros
 from scenario.formulas import graph
-from scenario.formulas.expr import names
-from scenario.formulas.to_polars import compile_polars
+from scenario.formulas.expr import Node, names
+from scenario.formulas.to_polars import Whole, compile_polars
 
 SLICE = 1_000_000
 
@@ -110,6 +110,12 @@ class Evaluator:
             if progress:
                 progress(done, rows.height)
         return plan.complete(pl.concat(parts, rechunk=False))
+
+    def where(self, condition: Node, frame: pl.DataFrame) -> pl.DataFrame:
+        """The computed rows for which a condition of the table holds."""
+        test = compile_polars(condition, self.book.vectors, self.book.constants, Whole(ZERO))
+        kept = with_zeros(frame).select(pl.col("id").is_not_null() & test.fill_null(False)).to_series()
+        return frame.filter(kept.head(frame.height))
 
     def scan(self, rows: pl.DataFrame, columns: Sequence[str] | None = None, size: int = SLICE) -> pl.LazyFrame:
         """The same as a lazy frame that computes as it is read: ``scan(rows).sink_parquet(path)`` holds a few slices only."""

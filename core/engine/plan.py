@@ -17,7 +17,7 @@ from typing import Any, NamedTuple
 import polars as pl
 
 from scenario.book.book import Book, Field, Lookup, Value
-from scenario.engine.plan_steps import TYPES, Code, Combined, Grain, Step, Stored, apply, code, reads, stages
+from scenario.engine.plan_steps import TYPES, Code, Combined, Grain, Step, Stored, apply, code, reads, stages, with_zeros
 from scenario.engine.sharing import is_leaf, share, tests
 from scenario.formulas import graph
 from scenario.formulas.expr import Call, If, Name, Node, names, rebuild
@@ -26,6 +26,9 @@ from scenario.formulas.to_polars import compile_polars
 
 COMBINATIONS = 60_000
 """Largest table of combinations: its columns must stay in the processor's cache."""
+
+BATCHED = max(1_000, pl.thread_pool_size() ** 2)
+"""Up to so many rows a frame is not cut into batches; cut evenly among the threads, a larger one leaves no batch of one row."""
 
 Work = dict[str, tuple[Node | Lookup, str]]
 """Columns to compute: a formula or a lookup each, and its type."""
@@ -187,7 +190,7 @@ class Plan:
         frame = functools.reduce(lambda a, b: a.join(b, how="cross"), [self.choices(key) for key in keys])
         wanted = [name for name, (where, _) in self.stored.items() if where == grain]
         work = {name: self.by_grain[name] for name in self.closure(wanted) if name in self.by_grain}
-        return apply(frame.lazy(), stages(work, self.entities, self.book.vectors)).select(wanted).collect()
+        return apply(with_zeros(frame).lazy(), stages(work, self.entities, self.book.vectors)).select(wanted).collect()
 
     def choices(self, key: str) -> pl.DataFrame:
         """What a key may be, in the order of its codes."""
@@ -218,13 +221,16 @@ class Plan:
                 work[code(grain)] = Combined(sizes), ""
         for name, (grain, kind) in self.stored.items():
             work[name] = Stored(tables[grain][name], code(grain)), kind
-        return stages(work, self.entities, self.book.vectors)
+        return stages(work, self.entities, self.book.vectors, [item.name for item in self.book.fields.values() if item.role == "input"])
 
     def compute(self, frame: pl.DataFrame) -> pl.DataFrame:
         """The wanted columns that vary, for a slice of the frame."""
         varying = [name for name in self.wanted if name not in self.constants] or frame.columns[:1]
-        # The streaming engine takes rows through all steps in batches that fit the processor's cache.
-        return apply(frame.lazy(), self.steps).select(varying).collect(engine="streaming")
+        # The streaming engine takes rows through all steps in batches that fit the processor's cache. A batch of one row would
+        # be reckoned as values, not as columns, whose powers end in other digits: few rows go through whole, and never alone.
+        whole = with_zeros(frame)
+        steps = apply(whole.lazy(), self.steps).select(varying)
+        return steps.collect(engine="streaming" if whole.height > BATCHED else "in-memory").head(frame.height)
 
     def complete(self, frame: pl.DataFrame) -> pl.DataFrame:
         """All wanted columns, from what :meth:`compute` gave: polars keeps a column of equal values as that one value."""

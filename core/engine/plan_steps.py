@@ -2,17 +2,20 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Collection, Iterable, Mapping
 
 import polars as pl
 
 from scenario.book.book import Lookup
 from scenario.formulas import graph
 from scenario.formulas.expr import Node, names
-from scenario.formulas.to_polars import compile_polars, entry
+from scenario.formulas.to_polars import Whole, compile_polars, entry
 from scenario.formulas.vectors import Vectors
 
 TYPES = {"number": pl.Float64, "text": pl.String, "flag": pl.Boolean, "none": pl.Float64}
+
+ZERO = "#zero"
+"""A column of zeros, which makes a column of what polars would take for one value."""
 
 Grain = frozenset[str]
 """The catalog keys that a value depends on; see :mod:`scenario.engine.plan`."""
@@ -67,15 +70,26 @@ def reads(step: Step) -> list[str]:
     return names(step) if isinstance(step, Node) else step.reads
 
 
+def with_zeros(frame: pl.DataFrame) -> pl.DataFrame:
+    """The frame with its column of zeros; one row is there twice."""
+    if frame.height == 1:
+        frame = pl.DataFrame([pl.Series(s.name, s.to_list() * 2, s.dtype) for s in frame.get_columns()])
+    return frame.with_columns(pl.Series(ZERO, [0.0]).new_from_index(0, frame.height))
+
+
 def apply(plan: pl.LazyFrame, groups: Iterable[list[pl.Expr]]) -> pl.LazyFrame:
-    """The frame with the columns of every group."""
+    """The frame with the columns of every group. A frame of one row, which is values rather than columns, is not for this."""
     for expressions in groups:
         plan = plan.with_columns(expressions)
     return plan
 
 
-def stages(work: Mapping[str, tuple[Step, str]], entities: Mapping[str, pl.DataFrame], vectors: Vectors) -> list[list[pl.Expr]]:
-    """The work as expressions, each group independent of the later ones."""
+def stages(
+    work: Mapping[str, tuple[Step, str]], entities: Mapping[str, pl.DataFrame], vectors: Vectors, given: Collection[str] = ()
+) -> list[list[pl.Expr]]:
+    """The work as expressions, each group independent of the later ones. ``given`` are the columns that are there before it."""
+    sure = {*given, *(name for name, (step, _) in work.items() if not isinstance(step, Node))}
+    whole = Whole(ZERO, sure)
     needs = {name: reads(step) for name, (step, _) in work.items()}
     result = []
     for level in graph.levels(graph.order(needs), needs):
@@ -87,7 +101,8 @@ def stages(work: Mapping[str, tuple[Step, str]], entities: Mapping[str, pl.DataF
                 known = Code(step.key, table["name"])
                 expression = entry(table[step.field].extend_constant(None, 1), known.expression())
             elif isinstance(step, Node):
-                expression = compile_polars(step, vectors).cast(TYPES[kind])
+                expression = compile_polars(step, vectors, whole=whole).cast(TYPES[kind])
+                sure |= {name} if whole.sure(step) else set()
             else:
                 expression = step.expression()
             expressions.append(expression.alias(name))

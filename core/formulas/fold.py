@@ -1,8 +1,7 @@
 """Formulas made smaller by what is known of a frame: names that hold one value in every row.
 
 A folded formula does the same arithmetic in the same order: what becomes constant is computed by the same
-back end, and only parts that cannot matter are dropped. (The back end may divide by a constant through its
-reciprocal, so a last digit can differ from that of a column of equal values.)
+back end, and only parts that cannot matter are dropped, so that no bit of a row depends on what other rows hold.
 """
 
 from __future__ import annotations
@@ -118,10 +117,13 @@ def settled(node: Logic) -> Node:
 
 
 def shorter(node: Binary) -> Node:
-    """``x`` for ``x * 1``, ``x / 1``, ``x + 0`` and ``x - 0``, which are exactly x; else the node, its facts up to date."""
+    """``x`` for ``x * 1``, ``x / 1``, ``x + 0`` and ``x - 0``, which are exactly x; else the node, its facts up to date.
+
+    A sum keeps its zero where x may be negative: -0 + 0 is 0.
+    """
     left, right = node.left, node.right
-    if isinstance(right, Number) and right.value == NEUTRAL.get(node.op):
+    if isinstance(right, Number) and right.value == NEUTRAL.get(node.op) and (node.op != "+" or left.facts.low >= 0):
         return left
-    if isinstance(left, Number) and left.value == NEUTRAL.get(node.op) and node.op in ("*", "+"):
+    if isinstance(left, Number) and left.value == NEUTRAL.get(node.op) and node.op in ("*", "+") and (node.op == "*" or right.facts.low >= 0):
         return right
     return replace(node, facts=arithmetic(node.op, left.facts, right.facts))

@@ -7,12 +7,16 @@ infinity never arise and ``null`` means blank, as in the other back ends.
 from __future__ import annotations
 
 import functools
-from collections.abc import Callable, Iterator, Mapping, Sequence
+import math
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+from dataclasses import dataclass
 
 import polars as pl
 
 from scenario.formulas.expr import Binary, Blank, Call, Compare, Flag, If, Logic, Name, Negate, Node, Not, Number, Text
 from scenario.formulas.facts import MIRROR, may_fail
+from scenario.formulas.nodes import Value
+from scenario.formulas.to_python import evaluate
 from scenario.formulas.vectors import POSITIONS, Vectors
 
 BLANK = {
@@ -22,20 +26,53 @@ BLANK = {
 """No value, by the type of what has none."""
 
 
-def compile_polars(node: Node, vectors: Vectors | None = None, constants: Mapping[str, float | str | None] | None = None) -> pl.Expr:
+@dataclass(frozen=True)
+class Whole:
+    """What makes a column of the right side of a division or a power, though it may hold one value in every row.
+
+    By one value polars multiplies with the reciprocal, and raises by repeated products: a row's last digit would then follow
+    from whether the others agree with it. ``zero`` is a column of zeros in the frame; ``names`` are columns that are stored
+    as such, whatever they hold: what is computed may come out as one value.
+    """
+
+    zero: str
+    names: Collection[str] = ()
+
+    def column(self, node: Binary, a: pl.Expr, b: pl.Expr) -> pl.Expr:
+        """The right side ``b`` of an operation; ``a`` is the left one."""
+        if b.meta.root_names():
+            return b if self.sure(node.right) else b + pl.col(self.zero)
+        value = value_of(b)
+        if value is None or not a.meta.root_names() or (node.op != "**" and abs(math.frexp(float(value))[0]) == 0.5):
+            return b  # the reciprocal of a power of two is exact
+        return pl.col(self.zero) + value
+
+    def sure(self, node: Node) -> bool:
+        """Whether arithmetic comes out as a column: where one side is one, the result is."""
+        match node:
+            case Name(id=name):
+                return name in self.names
+            case Binary(op="+" | "-" | "*" | "/"):
+                return self.sure(node.left) or self.sure(node.right)
+        return False
+
+
+def compile_polars(
+    node: Node, vectors: Vectors | None = None, constants: Mapping[str, Value] | None = None, whole: Whole | None = None
+) -> pl.Expr:
     """The expression of a checked formula.
 
     ``constants`` gives the names that hold one value for all rows (scalars of the table); every other
-    name is a column of the frame.
+    name is a column of the frame. With ``whole`` no bit of a row depends on what
+    other rows hold.
     """
-    compiler = _Compiler(vectors or Vectors(), constants or {})
+    compiler = _Compiler(vectors or Vectors(), constants or {}, whole)
     return BLANK["number"] if node.facts.type == "none" else compiler.compile(node)
 
 
 class _Compiler:
-    def __init__(self, vectors: Vectors, constants: Mapping[str, float | str | None]) -> None:
-        self.vectors = vectors
-        self.constants = constants
+    def __init__(self, vectors: Vectors, constants: Mapping[str, Value], whole: Whole | None) -> None:
+        self.vectors, self.constants, self.whole = vectors, constants, whole
 
     def compile(self, node: Node) -> pl.Expr:
         match node:
@@ -82,6 +119,10 @@ class _Compiler:
         passes = caught or guarded
         a = self.operand(node.left, passes and op in "+-*/")
         b = self.operand(node.right, passes and op in "+-*")
+        if op == "**" and not (a.meta.root_names() or b.meta.root_names()):
+            return pl.lit(_settled(op, value_of(a), value_of(b)), dtype=pl.Float64)
+        if op in EXACT and self.whole:
+            b = self.whole.column(node, a, b)
         if op in ("/", "//", "%"):
             result = a / b
             if op != "/":
@@ -202,6 +243,16 @@ class _Compiler:
         return entry(ys, index) + (x - entry(xs, index)) * entry(slopes, index)
 
 
+def value_of(constant: pl.Expr) -> Value:
+    """The value of an expression that reads no column."""
+    return pl.select(constant).item()  # type: ignore[no-any-return]
+
+
+def _settled(op: str, a: Value, b: Value) -> Value:
+    """The value of an operation on two values, the same as in a row of columns."""
+    return None if a is None or b is None else evaluate(Binary(op, Number(float(a)), Number(float(b))), {})
+
+
 def _ends(node: Node) -> Iterator[Node]:
     """What a chain of ``if`` can give."""
     for part in (node.then, node.other) if isinstance(node, If) else ():
@@ -258,6 +309,8 @@ _COMPARE: dict[str, Callable[[pl.Expr, pl.Expr], pl.Expr]] = {
     "<": lambda a, b: a < b, "<=": lambda a, b: a <= b, ">": lambda a, b: a > b,
     ">=": lambda a, b: a >= b, "==": lambda a, b: a == b, "!=": lambda a, b: a != b,
 }  # fmt: skip
+EXACT = ("/", "//", "%", "**")
+"""Operations of which polars gives other last digits by a literal than by a column of it."""
 _ARITHMETIC: dict[str, Callable[[pl.Expr, pl.Expr], pl.Expr]] = {
     "+": lambda a, b: a + b, "-": lambda a, b: a - b, "*": lambda a, b: a * b, "**": lambda a, b: a**b,
 }  # fmt: skip
