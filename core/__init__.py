@@ -14,8 +14,45 @@ from __future__ import annotations
 import importlib
 from typing import TYPE_CHECKING
 
-from scenario.common.errors import FormulaError, OutputError, PluginError, Problem, ScenarioError, TableError
-from scenario.model.spec import Column, Exporter, Function, Method, NamedColumn, Parameter, Preset, TimeModel
+if TYPE_CHECKING:
+    from scenario.api import check, run
+    from scenario.book.book import Book, EntityTable, Field, Scalar
+    from scenario.common.errors import FormulaError, OutputError, PluginError, Problem, ScenarioError, TableError
+    from scenario.formulas.expr import UNLIMITED, names
+    from scenario.formulas.to_excel import compile_excel
+    from scenario.formulas.to_js import compile_js
+    from scenario.formulas.to_polars import compile_polars
+    from scenario.formulas.to_text import compile_text
+    from scenario.model.spec import Column, Exporter, Function, Method, NamedColumn, Parameter, Preset, TimeModel
+    from scenario.registry.hooks import hookimpl
+    from scenario.result import Result
+
+__version__ = "0.2.0"
+
+_MODULES = {
+    "api": ("run", "check"),
+    "book.book": ("Book", "EntityTable", "Field", "Scalar"),
+    "common.errors": ("FormulaError", "OutputError", "PluginError", "Problem", "ScenarioError", "TableError"),
+    "formulas.expr": ("UNLIMITED", "names"),
+    "formulas.to_excel": ("compile_excel",),
+    "formulas.to_js": ("compile_js",),
+    "formulas.to_polars": ("compile_polars",),
+    "formulas.to_text": ("compile_text",),
+    "model.spec": ("Column", "Exporter", "Function", "Method", "NamedColumn", "Parameter", "Preset", "TimeModel"),
+    "registry.hooks": ("hookimpl",),
+    "result": ("Result",),
+}
+"""Where the public names come from; nothing is imported before it is asked for (the entry point listens to signals first)."""
+_LAZY = {name: module for module, names in _MODULES.items() for name in names}
+
+__all__`` is public; plugins and exporters import nothing else (their tests: ``scenario.testing``). The rest of the
+package may change. Heavy parts load when they are first used.
+"""
+
+from __future__ import annotations
+
+import importlib
+from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
     from scenario.api import check, run
@@ -25,6 +62,7 @@ if TYPE_CHECKING:
     from scenario.formulas.to_js import compile_js
     from scenario.formulas.to_polars import compile_polars
     from scenario.formulas.to_text import compile_text
+    from scenario.model.spec import Column, Exporter, Function, Method, NamedColumn, Parameter, Preset, TimeModel
     from scenario.registry.hooks import hookimpl
     from scenario.result import Result
 

@@ -1,5 +1,5 @@
 """``python -m scenario``."""
 
-from scenario.cli.commands import main
+from scenario.cli import main
 
 main(prog_name="scenario")

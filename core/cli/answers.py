@@ -7,7 +7,7 @@ from typing import Any
 
 import click
 
-from scenario.cli.options import PLUGINS, QUIET
+from scenario.cli.options import PLUGINS, QUIET, wrote
 from scenario.common.errors import FormulaError, Problem, TableError
 
 PRICE = "usd_per_million_tokens"
@@ -98,7 +98,6 @@ def _range(text: str) -> tuple[str, tuple[float, float]]:
 
 
 def _write(result: Any, host: Any, output: str) -> None:
-    from scenario import output as files
+    from scenario import output as exporters
 
-    written = files.write(Path(output), files.exporter_for(host, output, None), result)
-    click.echo(f"wrote {written}", err=True)
+    wrote(output, exporters.write(Path(output), exporters.exporter_for(host, output, None), result), False)

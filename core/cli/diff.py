@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-import os
 from pathlib import Path
 
 import click
 
-from scenario.cli.options import PLUGINS, QUIET, emit, fill
+from scenario.cli.options import PLUGINS, QUIET, emit, wrote
 from scenario.common.errors import Problem, ScenarioError, TableError
 
 ENDINGS = {".md": "markdown", ".json": "json", ".xlsx": "xlsx"}
@@ -38,14 +37,16 @@ def diff(
 
 
 def _diff(old: str, new: str, format_: str | None, output: str | None, by_row: bool, plugins: tuple[str, ...], quiet: bool) -> bool:
-    form = _form(output, format_, (old, new))
+    form = _form(output, format_)
     from scenario import api
-    from scenario import output as files
+    from scenario.common import files
     from scenario.questions import diff, diff_report
     from scenario.registry import host
 
     loaded = host.load(plugins)
     before, after = (api.load_table(name, loaded, overrides="keep") for name in (old, new))
+    if output is not None:
+        files.refuse(Path(output))
     found = diff.compare(before, after, loaded, by_row=by_row)
     for name, table in ((old, before), (new, after)):
         found.notes += [f"{name}: {note}" for note in table.notes]
@@ -64,14 +65,14 @@ def _diff(old: str, new: str, format_: str | None, output: str | None, by_row: b
         written = files.replace(Path(output), lambda stream: diff_xlsx.write(found, stream))
     else:
         text = diff_report.markdown(found) if form == "markdown" else diff_report.to_json(found)
-        written = files.replace(Path(output), fill(text))
+        written = files.replace_text(Path(output), text)
     if not quiet:
         click.echo(diff_report.headline(found))
-        click.echo(f"wrote {written}", err=True)
+    wrote(output, written, quiet)
     return found.equal
 
 
-def _form(output: str | None, format_: str | None, sources: tuple[str, str]) -> str:
+def _form(output: str | None, format_: str | None) -> str:
     """The form of the report, checked before any work."""
     if output is None:
         return format_ or "terminal"
@@ -79,6 +80,4 @@ def _form(output: str | None, format_: str | None, sources: tuple[str, str]) -> 
     form = ENDINGS.get(ending, "") if format_ in (None, "terminal") else format_
     if not form:
         raise TableError(Problem(f"{output}: a difference is written as {', '.join(ENDINGS)}", "or give --format markdown or json"))
-    if any(os.path.exists(source) and os.path.exists(output) and os.path.samefile(source, output) for source in sources):
-        raise TableError(Problem("the output would replace one of the tables", "choose another name"))
     return form or ""

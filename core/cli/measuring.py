@@ -4,24 +4,15 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import Any, BinaryIO
+from typing import Any
 
 import click
 
 from scenario.catalogs import catalog
+from scenario.cli.options import wrote
+from scenario.common import files, texts
 from scenario.common.errors import Problem, TableError, nearest
 from scenario.registry import host
-
-
-def write(path: str, text: str) -> None:
-    """Write a text file in one go."""
-    from scenario import output as files
-
-    def fill(stream: BinaryIO) -> None:
-        stream.write(text.encode())
-
-    files.replace(Path(path), fill)
-    click.echo(f"wrote {path}", err=True)
 
 
 def table(heads: Sequence[str], rows: Sequence[Sequence[str]]) -> None:
@@ -39,6 +30,8 @@ def calibrate(paths: Sequence[str], output: str | None, given: Mapping[str, Any]
 
     known = catalog.builtin()
     reading = measurements.read(paths, given, known)
+    if output:
+        files.refuse(Path(output))
     if not reading.points:
         first = {reason: place for place, reason in reversed(reading.skipped)}
         listed = [f"{place}: {reason}" for reason, place in reversed(first.items())]
@@ -51,7 +44,7 @@ def calibrate(paths: Sequence[str], output: str | None, given: Mapping[str, Any]
         _report(found, reading, fitting)
     if output:
         names = ", ".join(Path(path).name for path in paths)
-        write(output, fitting.to_yaml(found, f"scenario calibrate {names}"))
+        wrote(output, files.replace_text(Path(output), fitting.to_yaml(found, f"scenario calibrate {names}")), False)
 
 
 def _report(found: Sequence[Any], reading: Any, fitting: Any) -> None:
@@ -115,7 +108,8 @@ def acceptance(paths: Sequence[str], output: str | None, method: str, gamma: int
                                  f"it takes {', '.join(loaded.methods[method].parameters)}"))  # fmt: skip
     text = "\n".join(["parameters:", f"  {method}:", *(line for name, value in found.items() for line in emit.entry(name, value, 4))]) + "\n"
     if output:
-        write(output, f"# from {', '.join(Path(path).name for path in paths)}: {report.best.name}\n{text}")
+        said = texts.for_line(f"# from {', '.join(Path(path).name for path in paths)}: {report.best.name}")
+        wrote(output, files.replace_text(Path(output), f"{said}\n{text}"), False)
     elif not quiet:
         click.echo()
     if not output:

@@ -5,10 +5,10 @@ from __future__ import annotations
 import datetime
 import re
 from pathlib import Path
-from typing import BinaryIO
 
 import click
 
+from scenario.cli.options import wrote
 from scenario.common.errors import Problem, TableError
 
 
@@ -20,21 +20,17 @@ from scenario.common.errors import Problem, TableError
 @click.option("--force", is_flag=True, help="Replace a file that is there.")
 def add_model(config: str, name: str | None, family: str, output: str | None, force: bool) -> None:
     """Print the models: entry that CONFIG (a config.json) stands for, to be pasted into a table."""
-    from scenario import output as files
+    from scenario.common import files
 
     text = entry(config, name or name_for(Path(config)), family)
     if not output:
         click.echo(text, nl=False)
         return
     target = Path(output)
+    files.refuse(target)
     if target.exists() and not force:
         raise TableError(Problem(f"{output} is there already", "--force replaces it"))
-
-    def write(stream: BinaryIO) -> None:
-        stream.write(text.encode())
-
-    files.replace(target, write)
-    click.echo(f"wrote {output}", err=True)
+    wrote(output, files.replace_text(target, text), False)
 
 
 def name_for(path: Path) -> str:

@@ -182,7 +182,9 @@ def commands(host: Host) -> Iterator[str]:
         assert command is not None
         inner = click.Context(command, info_name=name, parent=context, terminal_width=100, max_content_width=100)
         yield from [f"## scenario {name}", "", "```text", command.get_help(inner).rstrip(), "```", ""]
-    yield "Exit codes: 0 done; 1 something outside the input went wrong (a full disk), or a comparison failed; 2 the input cannot be used."
+    yield ("Exit codes: 0 done; 1 something outside the input went wrong (a full disk), or a comparison failed; 2 the input cannot be "
+           "used; 3 the result was written, but under another name, since the file is open in another program; 130 interrupted; "
+           "143 stopped by SIGTERM.")
 
 
 def messages(host: Host) -> Iterator[str]:

@@ -16,6 +16,8 @@ import difflib
 from collections.abc import Iterable
 from dataclasses import dataclass, replace
 
+from scenario.common import texts
+
 
 @dataclass(frozen=True)
 class Problem:
@@ -39,19 +41,22 @@ class Problem:
         where = self.file
         if self.line:
             where += f":{self.line}:{self.column}" if where else f"line {self.line}, column {self.column}"
-        head = ": ".join(part for part in (where, self.place, self.message) if part)
-        lines = [head]
-        if self.source:
-            # A very long line is shown around the mark only.
-            start = max(0, self.caret - 60)
-            before, after = "..." if start else "", "..." if len(self.source) > start + 110 else ""
-            shown = self.source[start : start + 110]
-            lines.append("    " + before + "".join(char if char.isprintable() else " " for char in shown) + after)
-            if self.caret:
-                lines.append("    " + " " * (len(before) + self.caret - 1 - start) + "^")
-        if self.hint:
-            lines.append("  " + self.hint)
-        return "\n".join(lines)
+        parts = [": ".join(part for part in (where, self.place, self.message) if part), *self._marked()]
+        return "\n".join(texts.for_message(part) for part in [*parts, *([f"  {self.hint}"] if self.hint else [])])
+
+    def _marked(self) -> list[str]:
+        """The line itself with a mark below; a very long one is shown around the mark only."""
+        if not self.source:
+            return []
+        start = max(0, self.caret - 60)
+        before, after = "..." if start else "", "..." if len(self.source) > start + 110 else ""
+        shown = "".join(char if char.isprintable() else " " for char in self.source[start : start + 110])
+        mark = ["    " + " " * (len(before) + self.caret - 1 - start) + "^"] if self.caret else []
+        return ["    " + before + shown + after, *mark]
+
+
+MOST = 20
+"""Problems of one file that are told; the others are counted."""
 
 
 class ScenarioError(Exception):
@@ -71,7 +76,17 @@ class ScenarioError(Exception):
         super().__init__(self.problems)
 
     def __str__(self) -> str:
-        return "\n".join(str(problem) for problem in self.problems)
+        """At most :data:`MOST` problems of each file, then how many more there are."""
+        files: dict[str, list[Problem]] = {}
+        for problem in self.problems:
+            files.setdefault(problem.file, []).append(problem)
+        lines = []
+        for file, found in files.items():
+            lines += [str(problem) for problem in found[:MOST]]
+            if len(found) > MOST:
+                rest = len(found) - MOST
+                lines.append(texts.for_message(f"{file or 'here'}: and {rest:,} more problem{'s' if rest > 1 else ''}"))
+        return "\n".join(lines)
 
     def at(self, **parts: str) -> ScenarioError:
         """The same error with ``file`` or ``place`` filled in where a problem lacks it."""

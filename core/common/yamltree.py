@@ -15,13 +15,12 @@ from typing import Any
 
 import yaml
 
+from scenario.common import inputs, texts
 from scenario.common.errors import Problem, TableError, nearest
 
-MAX_BYTES = 64_000_000
 MAX_DEPTH = 40
 MAX_NODES = 3_000_000
 
-_CONTROL = re.compile("[^\t\n\r\x20-\x7e\x85\xa0-\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]")
 _INT = re.compile(r"[-+]?[0-9][0-9_]*\Z")
 _FLOAT = re.compile(r"[-+]?(\.[0-9]+|[0-9][0-9_]*(\.[0-9_]*)?)([eE][-+]?[0-9]+)?\Z")
 _WORDS = {"true": True, "True": True, "false": False, "False": False, "null": None, "Null": None, "~": None, "": None}
@@ -131,18 +130,7 @@ class Source:
 
 def read(path: str | Path, *, stop: bool = True) -> tuple[Source, Node]:
     """The tree of a YAML file. Raises :class:`TableError` for a file that cannot be read as one; see :func:`parse`."""
-    path = Path(path)
-    try:
-        if path.is_dir():
-            raise TableError(Problem("this is a folder, not a table", file=str(path)))
-        with path.open("rb") as stream:  # a pipe or a device has no size to ask for
-            raw = stream.read(MAX_BYTES + 1)
-        if len(raw) > MAX_BYTES:
-            raise TableError(Problem(f"the file is larger than the limit of {MAX_BYTES / 1e6:.0f} MB", file=str(path)))
-    except FileNotFoundError:
-        raise TableError(Problem("there is no such file", file=str(path))) from None
-    except (OSError, ValueError) as error:
-        raise TableError(Problem(f"cannot be read: {getattr(error, 'strerror', None) or error}", file=str(path))) from None
+    raw = inputs.read(path, inputs.TABLE)
     return parse(raw, str(path), stop=stop)
 
 
@@ -165,7 +153,7 @@ def parse(raw: bytes | str, file: str, *, stop: bool = True) -> tuple[Source, No
     else:
         text = raw
     source = Source(file, text, hashlib.sha256(raw if isinstance(raw, bytes) else raw.encode(errors="replace")).hexdigest())
-    bad = _CONTROL.search(text)
+    bad = texts.CONTROL.search(text)
     if bad:
         before = (text[: bad.start()] + "x").splitlines()
         line, column = len(before), len(before[-1])
@@ -308,6 +296,9 @@ class _Builder:
     def scalar(self, event: Any) -> Node:
         node = self.node(event, event.value)
         self.tag(event, node)
+        bad = texts.CONTROL.search(event.value)  # written as an escape: as raw characters they are refused with the file
+        if bad:
+            self.source.say(node, f"there is a control character ({texts.escaped(bad[0])}) in this text")
         if event.style in (None, "") and not event.tag:
             node.value = _resolve(event.value)
         if event.start_mark.line == event.end_mark.line:

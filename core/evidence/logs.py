@@ -10,10 +10,12 @@ import gzip
 import io
 import json
 import re
+import zlib
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
 from typing import BinaryIO
 
+from scenario.common import inputs
 from scenario.common.errors import Problem, TableError
 
 LONGEST = 1 << 20
@@ -344,12 +346,18 @@ def _number(text: str, name: str) -> float | None:
     return float(found[1].rstrip(".")) if found else None
 
 
-def lines_of(stream: BinaryIO) -> Iterator[bytes]:
-    """The lines of a stream, gzipped or not; what is too long is cut, so that memory stays bounded."""
+def lines_of(stream: BinaryIO, file: str = "-") -> Iterator[bytes]:
+    """The lines of a stream, gzipped or not; what is too long is cut, so that memory stays bounded.
+
+    Raises :class:`TableError` for more bytes than a log may have: a pipe that never ends, what a small file unpacks to.
+    """
     buffered = stream if isinstance(stream, io.BufferedReader) else io.BufferedReader(stream)  # type: ignore[type-var]
     source: BinaryIO = gzip.GzipFile(fileobj=buffered) if buffered.peek(2)[:2] == b"\x1f\x8b" else buffered  # type: ignore[assignment]
-    cut = False
+    cut, size = False, 0
     while line := source.readline(LONGEST):
+        size += len(line)
+        if size > inputs.LOG.limit:
+            raise inputs.too_large(file, inputs.LOG)
         if not cut:
             yield line
         cut = not line.endswith(b"\n") and len(line) == LONGEST
@@ -361,11 +369,11 @@ def read(paths: Sequence[str]) -> Report:
     for path in paths:
         reader.start_file()
         try:
-            with open(0 if path == "-" else path, "rb") as stream:
-                for line in lines_of(stream):
+            with inputs.opened(path, inputs.LOG) as stream:
+                for line in lines_of(stream, path):
                     reader.report.lines += 1
                     reader.line(line)
-        except (OSError, EOFError) as error:
+        except (OSError, EOFError, zlib.error) as error:
             said = getattr(error, "strerror", None) or str(error)
             raise TableError(Problem(f"cannot be read: {said}", file=path)) from None
     reader.flush()

@@ -9,18 +9,17 @@ neither says is an error, never a guess.
 from __future__ import annotations
 
 import csv
-import gzip
 import io
 import json
 import math
 import re
-import zlib
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
 from scenario.catalogs.catalog import Catalog
+from scenario.common import inputs
 from scenario.common.errors import Problem, TableError, nearest
 from scenario.model import kinds, serving, shared
 from scenario.model.entities import FORMATS
@@ -71,14 +70,11 @@ def read(paths: Sequence[str], given: Given, catalog: Catalog) -> Reading:
     """All points of the files. Raises :class:`TableError` for a file that is not understood."""
     result = Reading([], [])
     for path in paths:
+        raw = inputs.unpacked(inputs.read(path, inputs.MEASUREMENTS), path, inputs.MEASUREMENTS)
         try:
-            raw = Path(path).read_bytes()
-        except OSError as error:
-            raise TableError(Problem(f"cannot be read: {error.strerror or error}", file=path)) from None
-        try:
-            text = (gzip.decompress(raw) if raw[:2] == b"\x1f\x8b" else raw).decode("utf-8", "replace").lstrip("\ufeff")
+            text = raw.decode("utf-8", "replace").lstrip("\ufeff")
             rows = list(_rows(text, path))
-        except (OSError, EOFError, zlib.error, csv.Error, RecursionError) as error:
+        except (csv.Error, RecursionError) as error:
             raise TableError(Problem(f"cannot be read: {error}", file=path)) from None
         if not rows:
             raise TableError(Problem("there are no measurements in here", file=path))

@@ -20,6 +20,7 @@ from typing import Any
 
 import pluggy
 
+from scenario.common import inputs, signals
 from scenario.common.errors import PluginError, Problem, ScenarioError, nearest
 from scenario.model import acceptance
 from scenario.model.spec import Exporter, Function, Method, NamedColumn, Preset, TimeModel
@@ -79,9 +80,8 @@ def _load_entry(host: Host, manager: pluggy.PluginManager, entry: metadata.Entry
         with _quiet():
             loaded = entry.load()
         _register(host, manager, plugin, loaded)
-    except KeyboardInterrupt:
-        raise
     except BaseException as error:  # an installed plugin may even call sys.exit; no run may depend on it
+        signals.pass_on(error)
         _undo(host, manager, plugin)
         plugin.state, plugin.error = "failed", _one_line(error)
         host.plugins.append(plugin)
@@ -97,9 +97,8 @@ def _load_named(host: Host, manager: pluggy.PluginManager, name: str) -> None:
         _register(host, manager, Plugin(plugin_name, name), module)
     except ScenarioError as error:
         raise PluginError(error.problems).at(file=name) from None
-    except KeyboardInterrupt:
-        raise
     except BaseException as error:
+        signals.pass_on(error)
         raise PluginError(Problem(f"the plugin cannot be loaded: {_one_line(error)}", file=name)) from None
 
 
@@ -110,6 +109,7 @@ def _import_named(name: str) -> tuple[ModuleType, str]:
     if name.endswith(".py") or path.exists():
         if not path.is_file():
             raise PluginError("there is no such file" if not path.exists() else "this is a folder, not a Python file")
+        inputs.note(path.stat())
         # A name of its own keeps two files of one name, and a file and a module, apart.
         unique = f"scenario_plugin_{path.stem}_{hashlib.sha256(str(path.resolve()).encode()).hexdigest()[:8]}"
         spec = importlib.util.spec_from_file_location(unique, path)
@@ -174,9 +174,10 @@ def _answers(hook: str, function: Any) -> list[Any]:
                 found.append(item)
                 if len(found) > MAX_ITEMS:
                     raise PluginError(f"{hook}() gives more than {MAX_ITEMS:,} descriptions")
-        except (ScenarioError, KeyboardInterrupt):
+        except ScenarioError:
             raise
         except BaseException as error:
+            signals.pass_on(error)
             raise PluginError(f"{hook}() fails: {_one_line(error)}") from None
     return found
 

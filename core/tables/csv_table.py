@@ -17,8 +17,9 @@ from typing import Any
 import polars as pl
 
 from scenario.catalogs.catalog import number_hint
+from scenario.common import inputs, texts
 from scenario.common.errors import Problem, TableError
-from scenario.common.yamltree import MAX_BYTES, Node, Source
+from scenario.common.yamltree import Node, Source
 from scenario.model import entities, features, kinds, serving, shared
 from scenario.model.spec import Parameter
 from scenario.registry.host import Host
@@ -30,7 +31,6 @@ _NUMBER = re.compile(r"[-+]?([0-9]+\.?[0-9]*|\.[0-9]+)([eE][-+]?[0-9]+)?\Z")
 _GROUPED = re.compile(r"[-+]?[0-9]{1,3}(\.[0-9]{3})+(,[0-9]+)?\Z|[-+]?[0-9]{1,3}(,[0-9]{3})+\.[0-9]+\Z")
 _DECIMAL_COMMA = re.compile(r"[-+]?[0-9]+,[0-9]+\Z")
 _MARKS = {codecs.BOM_UTF16_LE: "UTF-16", codecs.BOM_UTF16_BE: "UTF-16"}
-_CONTROL = re.compile("[\x00-\x08\x0b\x0c\x0e-\x1f\x7f]")
 MANY = 20
 """Problems that are listed; a file that is wrong throughout is wrong in every line."""
 
@@ -48,7 +48,7 @@ class Header:
 
 def load(path: str | Path, host: Host, *, max_rows: int = MAX_ROWS) -> Table:
     """The table whose rows are the lines of a CSV file. Raises :class:`TableError` with every problem's line and column."""
-    raw = _bytes(path)
+    raw = inputs.read(path, inputs.TABLE)
     source = Source(str(path), _text(raw, str(path)), hashlib.sha256(raw).hexdigest())
     lines = _lines(source)
     first = next(lines, None)
@@ -192,21 +192,6 @@ def _notes(header: Header) -> tuple[str, ...]:
     return (f"{said}; models, GPUs and columns that its table defined are not in a CSV file",)
 
 
-def _bytes(path: str | Path) -> bytes:
-    try:
-        if Path(path).is_dir():
-            raise TableError(Problem("this is a folder, not a table", file=str(path)))
-        with Path(path).open("rb") as stream:
-            raw = stream.read(MAX_BYTES + 1)
-    except FileNotFoundError:
-        raise TableError(Problem("there is no such file", file=str(path))) from None
-    except (OSError, ValueError) as error:
-        raise TableError(Problem(f"cannot be read: {getattr(error, 'strerror', None) or error}", file=str(path))) from None
-    if len(raw) > MAX_BYTES:
-        raise TableError(Problem(f"the file is larger than the limit of {MAX_BYTES / 1e6:.0f} MB", file=str(path)))
-    return raw
-
-
 def _text(raw: bytes, file: str) -> str:
     hint = "save it as CSV in UTF-8 (in Excel: CSV UTF-8)"
     for mark, name in _MARKS.items():
@@ -219,7 +204,7 @@ def _text(raw: bytes, file: str) -> str:
     except UnicodeDecodeError as error:
         before = (raw[: error.start].decode("utf-8", "replace") + "x").splitlines()
         raise TableError(Problem(f"byte {raw[error.start]:#04x} is not UTF-8", hint, file, len(before), len(before[-1]))) from None
-    bad = _CONTROL.search(text)
+    bad = texts.CONTROL.search(text)
     if bad:
         before = (text[: bad.start()] + "x").splitlines()
         said = f"there is a control character ({ord(bad[0]):#04x}) in the file"

@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING, Any
 
 from scenario.catalogs.catalog import Catalog
 from scenario.catalogs.hardware import Constants
-from scenario.common import yamltree
+from scenario.common import texts, yamltree
 from scenario.common.errors import Problem, TableError, nearest
 from scenario.common.yamltree import Node, Source
 from scenario.formulas.vectors import Curve, Vectors
@@ -152,6 +152,8 @@ def from_mapping(data: Mapping[Any, Any]) -> tuple[Source, Node]:
             value = value.tolist()
         elif hasattr(value, "to_list"):  # polars
             value = value.to_list()
+        if isinstance(value, str) and (bad := texts.CONTROL.search(value)):
+            raise TableError(Problem(f"there is a control character ({texts.escaped(bad[0])}) in this text", place=path))
         if isinstance(value, str | bool | int | float) or value is None:
             return Node(value, 0, 0, path=path)
         if isinstance(value, numbers.Real | Decimal):

@@ -21,6 +21,7 @@ from typing import IO, Any
 from xml.etree import ElementTree
 from xml.parsers import expat
 
+from scenario.common import inputs
 from scenario.common.errors import Problem, TableError
 
 MAX_TREE = 16_000_000
@@ -167,15 +168,8 @@ class Workbook:
             raise self.refuse(said, "save it again from the program that made it, or copy it again from where it came from") from None
 
     def _open(self, path: Path) -> zipfile.ZipFile:
-        try:
-            if path.exists() and not path.is_file():
-                raise self.refuse("this is a folder" if path.is_dir() else "this is not a file", "name an .xlsx file")
-            with path.open("rb") as stream:
-                start = stream.read(512)
-        except OSError as error:
-            raise self.refuse(f"cannot be read: {error.strerror or error}") from None
-        except ValueError:
-            raise self.refuse("this is not the name of a file") from None
+        with inputs.opened(path, inputs.WORKBOOK) as stream:
+            start = stream.read(512)
         if start[:8] == b"\xd0\xcf\x11\xe0\xa1\xb1\x1a\xe1":
             raise self.refuse("the workbook is encrypted, or in the old .xls format", "remove its password, or save it as .xlsx")
         if start[:4] != b"PK\x03\x04":

@@ -13,7 +13,7 @@ from scenario.book import selection
 from scenario.book.assemble import assemble
 from scenario.book.book import Book
 from scenario.catalogs import catalog
-from scenario.common import yamltree
+from scenario.common import inputs, yamltree
 from scenario.common.errors import TableError
 from scenario.common.yamltree import Node, Source
 from scenario.registry.host import Host
@@ -43,7 +43,7 @@ def load(
     over formulas: ``refuse`` them, ``keep`` them as columns ``<name>_override``, or ``ignore`` them.
     """
     with Workbook(path) as book:
-        digest = hashlib.sha256(Path(path).read_bytes()).hexdigest()
+        digest = hashlib.sha256(inputs.read(path, inputs.WORKBOOK)).hexdigest()
         return _Reader(book, host, digest, max_rows, shown, overrides).table()
 
 

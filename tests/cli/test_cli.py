@@ -12,7 +12,7 @@ from pathlib import Path
 import pytest
 from click.testing import CliRunner, Result
 
-from scenario.cli import commands as cli
+from scenario.cli import running
 from scenario.cli.commands import main
 
 TABLE = """version: 1
@@ -46,8 +46,8 @@ def shell(command: str, **env: str) -> subprocess.CompletedProcess[str]:
     ("run nowhere.yaml", 2, "nowhere.yaml: there is no such file"),
     ("check nowhere.yaml", 2, "there is no such file"),
     ("run .", 2, "this is a folder"),
-    ("run costs.xlsx", 2, "cannot be read: No such file or directory"), ("run costs.ods", 2, "an .xlsx workbook"),
-    ("run t.yaml -o t.yaml --format csv", 2, "the output would replace the table itself"),
+    ("run costs.xlsx", 2, "there is no such file"), ("run costs.ods", 2, "an .xlsx workbook"),
+    ("run t.yaml -o t.yaml --format csv", 2, "the output would replace a file that this command reads"),
     ("run t.yaml -o ./../x/../t.csv", 1, "does not exist"),
     ("run t.yaml -o nowhere/x.csv", 1, "the folder nowhere does not exist"),
     ("run t.yaml -o x.cvs", 2, "did you mean '.csv'?"),
@@ -252,13 +252,13 @@ def test_a_progress_bar_is_for_long_work_and_people_only(monkeypatch: pytest.Mon
     """The bar shows after a second, on stderr, at a terminal, unless --quiet; work that ends in time shows none."""
     monkeypatch.setenv("TERM", "xterm")
     monkeypatch.setattr(sys, "stderr", Terminal())
-    with cli._Progress(quiet=True) as update:
+    with running.Progress(quiet=True) as update:
         assert update is None
-    with cli._Progress(quiet=False) as update:
+    with running.Progress(quiet=False) as update:
         assert update is not None
         update(1, 10)
     assert sys.stderr.getvalue() == ""  # type: ignore[attr-defined]
-    progress = cli._Progress(quiet=False)
+    progress = running.Progress(quiet=False)
     progress.start -= 2
     with progress as update:
         assert update is not None
@@ -266,7 +266,7 @@ def test_a_progress_bar_is_for_long_work_and_people_only(monkeypatch: pytest.Mon
         update(10, 10)
     assert "computing" in sys.stderr.getvalue()  # type: ignore[attr-defined]
     monkeypatch.setattr(sys, "stderr", io.StringIO())
-    with cli._Progress(quiet=False) as update:
+    with running.Progress(quiet=False) as update:
         assert update is None
 
 

@@ -11,7 +11,7 @@ import pytest
 
 import scenario
 from scenario import ScenarioError
-from scenario.common import yamltree
+from scenario.common import inputs
 from scenario.common.errors import Problem, nearest
 
 BAD = Path(__file__).parents[1] / "data" / "tables" / "bad"
@@ -78,7 +78,7 @@ def test_data_that_contains_itself_or_a_key_twice_is_refused() -> None:
 def test_a_path_that_cannot_be_read_is_said(path: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """A path that leads to no readable file of bearable size is one clear problem."""
     monkeypatch.chdir(tmp_path)
-    monkeypatch.setattr(yamltree, "MAX_BYTES", 1000)
+    monkeypatch.setattr(inputs, "TABLE", inputs.Kind("a table", 1000))
     Path("folder").mkdir()
     with pytest.raises(ScenarioError) as caught:
         scenario.check(path)

@@ -169,7 +169,7 @@ def test_the_source_file_is_never_written(written: Path, tmp_path: Path) -> None
     for out in ("costs.xlsx", "link.xlsx", "../" + tmp_path.name + "/costs.xlsx"):
         done = run(copy, out=out)
         assert done.exit_code == 2
-        assert "replace the table itself" in done.output
+        assert "replace a file that this command reads" in done.output
     assert hashlib.sha256(copy.read_bytes()).hexdigest() == before
     assert sorted(path.name for path in tmp_path.iterdir()) == ["costs.xlsx", "link.xlsx", "new.xlsx"]
 

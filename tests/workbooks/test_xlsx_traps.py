@@ -17,7 +17,7 @@ from openpyxl.utils import range_boundaries
 from workbooks import edit, header, parts, row_of, scenarios
 
 import scenario
-from scenario import output as files
+from scenario.common import files
 from scenario.exporters import xlsx as exporter
 from scenario.exporters.xlsx import cells as _cells
 from scenario.exporters.xlsx import extras as _extras

@@ -26,6 +26,7 @@ from scenario.catalogs.hf.families import (
     WARN,
     Family,
 )
+from scenario.common import inputs
 from scenario.common.errors import Problem, TableError, nearest
 
 
@@ -44,9 +45,7 @@ class Reading:
 def load(path: str | Path, family: str = "") -> Reading:
     """The reading of a config.json. Raises :class:`TableError` when the file cannot be read or its errors forbid using it."""
     try:
-        config = json.loads(Path(path).read_text(encoding="utf-8-sig"))
-    except OSError as error:
-        raise TableError(Problem(f"cannot be read: {error.strerror or error}", file=str(path))) from None
+        config = json.loads(inputs.read(path, inputs.CONFIG).decode("utf-8-sig"))
     except (ValueError, RecursionError) as error:
         raise TableError(Problem(f"this is not JSON: {str(error)[:120]}", file=str(path))) from None
     if not isinstance(config, dict):

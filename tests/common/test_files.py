@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import errno
 import os
+import platform
 import resource
 import signal
 import stat
@@ -20,8 +21,8 @@ from click.testing import CliRunner
 
 import scenario
 from scenario import Exporter, OutputError
-from scenario import output as files
 from scenario.cli.commands import main
+from scenario.common import files
 
 TABLE = "version: 1\nrows:\n  - {model: llama-3.1-8b, gpu: h100-sxm, batch: [1, 8], context: 0, method: vanilla}\n"
 OLD = b"the old file"
@@ -72,7 +73,7 @@ def test_a_full_disk_is_one_clear_line(target: Path) -> None:
 
 def test_a_limit_on_file_size_leaves_the_old_file(target: Path) -> None:
     """A write that the system cuts off (here by a limit on file sizes) counts for nothing."""
-    code = ("import resource, signal, sys; from pathlib import Path; from scenario import output as files, ScenarioError\n"
+    code = ("import resource, signal, sys; from pathlib import Path; from scenario.common import files; from scenario import ScenarioError\n"
             "signal.signal(signal.SIGXFSZ, signal.SIG_IGN); resource.setrlimit(resource.RLIMIT_FSIZE, (1000, 1000))\n"
             "try: files.replace(Path(sys.argv[1]), lambda stream: stream.write(b'x' * 100_000) and None)\n"
             "except ScenarioError as error: sys.exit(str(error))\n")  # fmt: skip
@@ -103,13 +104,31 @@ def test_a_file_open_in_a_spreadsheet_program_is_left_alone(lock: str, target: P
     table = target.parent / "t.yaml"
     table.write_text(TABLE)
     done = CliRunner().invoke(main, ["run", str(table), "-o", str(target), "--format", "csv"])
-    assert done.exit_code == 0
+    assert done.exit_code == 3
     beside = target.with_name("costs (2).xlsx")
     assert beside.read_bytes().startswith(b"id,")
     assert target.read_bytes() == OLD
     assert "is open in another program" in done.stderr
     assert f"wrote {beside}" in done.stderr
     assert files.replace(target, lambda stream: None).name == "costs (3).xlsx"
+    quiet = CliRunner().invoke(main, ["run", str(table), "-o", str(target), "--format", "csv", "-q"])
+    assert quiet.exit_code == 3
+    assert "wrote " in quiet.stderr
+    assert "costs (4).xlsx" in quiet.stderr
+    assert quiet.stdout == ""
+
+
+@pytest.mark.parametrize(("host", "running", "goes"), [
+    (platform.node(), ["bash", "python3"], "costs.xlsx"), (platform.node(), ["soffice.bin"], "costs (2).xlsx"),
+    (platform.node(), None, "costs (2).xlsx"), ("elsewhere", ["bash"], "costs (2).xlsx"),
+])  # fmt: skip
+def test_a_lock_that_is_left_over_does_not_count(
+    host: str, running: list[str] | None, goes: str, target: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A lock of LibreOffice on this machine, where no LibreOffice runs, is stale; any other is believed."""
+    (target.parent / ".~lock.costs.xlsx#").write_text(f",ann,{host},30.11.2026 10:00,file:///home/ann/.config/libreoffice/4;")
+    monkeypatch.setattr(files, "_processes", lambda: running)
+    assert files.replace(target, lambda stream: stream.write(b"new") and None).name == goes
 
 
 def test_a_link_keeps_pointing_and_its_file_is_replaced(tmp_path: Path) -> None:
@@ -209,8 +228,97 @@ def test_a_run_killed_midway_leaves_the_old_file(number: signal.Signals, target:
     assert time.monotonic() - started < 5
     assert target.read_bytes() == OLD
     assert "Traceback" not in rest
+    left = list(target.parent.glob(".*.part"))
+    assert len(left) == (number is signal.SIGKILL)
     if number is not signal.SIGKILL:
-        assert not list(target.parent.glob(".*.part"))
+        assert run.returncode == 128 + number
+        assert len(rest.splitlines()) == 1, rest
+    files.replace(target, lambda stream: None)
+    assert not list(target.parent.glob(".*.part")), "what a dead run left is cleaned by the next one"
+
+
+def test_a_file_that_another_run_is_writing_is_not_taken_for_a_dead_one(target: Path) -> None:
+    """While one run writes a file aside, another of the same name ends first, and both come through."""
+    def slow(stream: BinaryIO) -> None:
+        files.replace(target, lambda inner: inner.write(b"fast") and None)
+        assert target.read_bytes() == b"fast"
+        stream.write(b"slow")
+
+    files.replace(target, slow)
+    assert target.read_bytes() == b"slow"
+    assert [path.name for path in target.parent.iterdir()] == [target.name]
+
+
+def test_the_owner_of_a_file_is_kept_or_the_file_is_left(target: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A file of another user stays theirs; where the system does not let us, it is not replaced at all."""
+    asked: list[tuple[int, int]] = []
+    real = os.stat
+
+    def of_another(path: object, **options: object) -> os.stat_result:
+        found = real(path, **options)  # type: ignore[arg-type]
+        return os.stat_result((*found[:4], 4321, 4322, *found[6:])) if str(path) == str(target) else found
+
+    monkeypatch.setattr(os, "stat", of_another)
+    monkeypatch.setattr(os, "chown", lambda path, user, group: asked.append((user, group)))
+    files.replace(target, lambda stream: stream.write(b"new") and None)
+    assert asked == [(4321, 4322)]
+
+    def refuse(*parts: object) -> None:
+        raise PermissionError(errno.EPERM, "Operation not permitted")
+
+    target.write_bytes(OLD)
+    monkeypatch.setattr(os, "chown", refuse)
+    with pytest.raises(OutputError, match="it belongs to another user"):
+        files.replace(target, lambda stream: stream.write(b"new") and None)
+    monkeypatch.undo()
+    unchanged(target)
+
+
+@pytest.mark.parametrize("name", ["n" * 256 + ".csv", "\u00e4" * 200, "x\0y.csv"], ids=["long", "long in bytes", "nul"])
+def test_names_that_no_file_can_have_are_refused(name: str, tmp_path: Path) -> None:
+    """A name beyond the limit of the file system, or with a NUL, is one line."""
+    with pytest.raises(OutputError, match=r"longer than the system allows|not the name of a file") as caught:
+        files.replace(tmp_path / name, lambda stream: None)
+    assert len(str(caught.value).splitlines()) == 1
+    assert not list(tmp_path.iterdir())
+
+
+INPUTS = {
+    "run": ("run", "in.yaml", "-o", "OUT", "--format", "csv"), "sensitivity": ("sensitivity", "in.yaml", "-o", "OUT"),
+    "compare": ("compare", "in.yaml", "-o", "OUT"), "export-table": ("export-table", "in.yaml", "-o", "OUT"),
+    "diff": ("diff", "in.yaml", "in.yaml", "-o", "OUT", "--format", "markdown"),
+    "add-model": ("add-model", "in.yaml", "--name", "m", "-o", "OUT", "--force"),
+    "acceptance": ("acceptance", "in.yaml", "-o", "OUT"), "acceptance of a pipe": ("acceptance", "-", "-o", "OUT"),
+    "calibrate": ("calibrate", "in.yaml", "-o", "OUT"), "simulate": ("simulate", "in.yaml"),
+}  # fmt: skip
+TEXTS = {"add-model": "configs", "acceptance": "log", "acceptance of a pipe": "log", "calibrate": "measured"}
+
+
+@pytest.mark.parametrize("link", ["same", "symbolic", "hard"])
+@pytest.mark.parametrize("command", [name for name in INPUTS if name != "simulate"])
+def test_no_command_replaces_what_it_reads(command: str, link: str, tmp_path: Path) -> None:
+    """Under its own name, behind a symbolic link or as a hard link: the input is refused as output, and stays as it was."""
+    data = Path(__file__).parents[1] / "data"
+    text = {"configs": data / "hf_configs/Qwen--Qwen3-0.6B.json", "log": data / "logs/vllm.log",
+            "measured": data / "measured_serving_sample.csv"}  # fmt: skip
+    given = TABLE.encode() if command not in TEXTS else text[TEXTS[command]].read_bytes()
+    source, out = tmp_path / "in.yaml", tmp_path / "out.csv"
+    source.write_bytes(given)
+    if link == "same":
+        out = source
+    elif link == "symbolic":
+        out.symlink_to(source)
+    else:
+        out.hardlink_to(source)
+    arguments = [{"in.yaml": str(source), "OUT": str(out)}.get(part, part) for part in INPUTS[command]]
+    if link == "same" and command in ("sensitivity", "compare"):
+        pytest.skip("the ending of a table is no format's")
+    with source.open("rb") as stream:
+        done = subprocess.run([sys.executable, "-m", "scenario", *arguments], stdin=stream, capture_output=True, text=True, check=False)
+    assert done.returncode == 2, done.stderr
+    assert "would replace a file that this command reads" in done.stderr
+    assert source.read_bytes() == given
+    assert out.is_symlink() == (link == "symbolic")
 
 
 def test_nothing_is_written_for_a_bad_table(target: Path) -> None:
