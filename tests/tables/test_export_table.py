@@ -166,11 +166,11 @@ def test_numbers_read_back_exactly(value: float) -> None:
     assert not text.endswith(".0") or value == 0
 
 
-@settings(max_examples=400, deadline=None)
 SEEN = st.text().filter(lambda text: not texts.CONTROL.search(text))
 """Texts that a table may hold: any but those with control characters."""
 
 
+@settings(max_examples=400, deadline=None)
 @given(SEEN | st.sampled_from(["on", "no", "NULL", "~", "1e3", "0x1F", "1_000", "1:30", ".5", "-", "- a", "=1", "a: b", "a #b", "#", "<<", "...",
                                     "---", "2026-01-01", "{a}", "[a]", "a, b", "@x", "%x", "&a", "*a", "!a", "|", ">", "'", '"', " a", "a ", "a:"]))
 def test_texts_read_back_exactly(value: str) -> None:
