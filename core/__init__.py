@@ -45,35 +45,6 @@ _MODULES = {
 """Where the public names come from; nothing is imported before it is asked for (the entry point listens to signals first)."""
 _LAZY = {name: module for module, names in _MODULES.items() for name in names}
 
-__all__`` is public; plugins and exporters import nothing else (their tests: ``scenario.testing``). The rest of the
-package may change. Heavy parts load when they are first used.
-"""
-
-from __future__ import annotations
-
-import importlib
-from typing import TYPE_CHECKING
-
-if TYPE_CHECKING:
-    from scenario.api import check, run
-    from scenario.book.book import Book, EntityTable, Field, Scalar
-    from scenario.formulas.expr import UNLIMITED, names
-    from scenario.formulas.to_excel import compile_excel
-    from scenario.formulas.to_js import compile_js
-    from scenario.formulas.to_polars import compile_polars
-    from scenario.formulas.to_text import compile_text
-    from scenario.model.spec import Column, Exporter, Function, Method, NamedColumn, Parameter, Preset, TimeModel
-    from scenario.registry.hooks import hookimpl
-    from scenario.result import Result
-
-__version__ = "0.2.0"
-
-_LAZY = {
-    "run": "api", "check": "api", "hookimpl": "registry.hooks", "Result": "result", "Book": "book.book", "EntityTable": "book.book", "Field": "book.book",
-    "Scalar": "book.book", "UNLIMITED": "formulas.expr", "names": "formulas.expr",
-    "compile_excel": "formulas.to_excel", "compile_polars": "formulas.to_polars", "compile_text": "formulas.to_text", "compile_js": "formulas.to_js",
-}  # fmt: skip
-
 __all__ = [
     "UNLIMITED", "Book", "Column", "EntityTable", "Exporter", "Field", "FormulaError", "Function", "Method", "NamedColumn", "OutputError", "Parameter",
     "PluginError", "Preset", "Problem", "Result", "Scalar", "ScenarioError", "TableError", "TimeModel", "check", "compile_excel", "compile_js",
