@@ -16,7 +16,7 @@ from scenario.common.errors import ScenarioError
 
 # Commands in modules of their own, imported when they are asked for; their modules import nothing heavy themselves.
 LATER = {
-    "diff": "diff", "export-table": "export", "add-model": "models",
+    "diff": "diff", "export-table": "export", "export-sql": "sql", "add-model": "models",
     "explain": "explain", "graph": "explain", "simulate": "simulate",
     "new-plugin": "author", "schema": "author",
     "best": "answers", "sensitivity": "answers", "compare": "answers",
