@@ -18,6 +18,8 @@ if TYPE_CHECKING:
     from scenario.api import check, run
     from scenario.book.book import Book, EntityTable, Field, Scalar
     from scenario.common.errors import FormulaError, OutputError, PluginError, Problem, ScenarioError, TableError
+    from scenario.common.numbers import show_value
+    from scenario.common.texts import escape_markdown
     from scenario.formulas.expr import UNLIMITED, names
     from scenario.formulas.to_excel import compile_excel
     from scenario.formulas.to_js import compile_js
@@ -33,6 +35,8 @@ _MODULES = {
     "api": ("run", "check"),
     "book.book": ("Book", "EntityTable", "Field", "Scalar"),
     "common.errors": ("FormulaError", "OutputError", "PluginError", "Problem", "ScenarioError", "TableError"),
+    "common.numbers": ("show_value",),
+    "common.texts": ("escape_markdown",),
     "formulas.expr": ("UNLIMITED", "names"),
     "formulas.to_excel": ("compile_excel",),
     "formulas.to_js": ("compile_js",),
@@ -48,7 +52,7 @@ _LAZY = {name: module for module, names in _MODULES.items() for name in names}
 __all__ = [
     "UNLIMITED", "Book", "Column", "EntityTable", "Exporter", "Field", "FormulaError", "Function", "Method", "NamedColumn", "OutputError", "Parameter",
     "PluginError", "Preset", "Problem", "Result", "Scalar", "ScenarioError", "TableError", "TimeModel", "check", "compile_excel", "compile_js",
-    "compile_polars", "compile_text", "hookimpl", "names", "run",
+    "compile_polars", "compile_text", "escape_markdown", "hookimpl", "names", "run", "show_value",
 ]  # fmt: skip
 
 

@@ -7,7 +7,7 @@ from typing import BinaryIO
 
 import polars as pl
 
-from scenario import UNLIMITED, Exporter, Result, hookimpl
+from scenario import UNLIMITED, Exporter, Result, escape_markdown, hookimpl, show_value
 
 # What a spreadsheet program would run as a formula when it opens a CSV file (CWE-1236).
 _RISKY = ("=", "+", "-", "@", "\t", "\r")
@@ -45,35 +45,20 @@ def write_parquet(result: Result, stream: BinaryIO) -> None:
     stream.write(buffer.getbuffer())
 
 
-def show(value: object, limit: bool = False) -> str:
-    """A cell for people: up to five digits, thousands separated, blank as nothing; ``limit``: of a column that
-    can be unlimited."""
-    if value is None:
-        return ""
-    if isinstance(value, bool):
-        return "yes" if value else "no"
-    if isinstance(value, float):
-        if limit and value >= UNLIMITED:
-            return "unlimited"
-        if value == int(value) and abs(value) < 1e12:
-            return f"{int(value):,}"
-        return f"{value:.5g}" if abs(value) < 1e5 or abs(value) >= 1e12 else f"{value:,.0f}"
-    return str(value)
-
-
 def write_markdown(result: Result, stream: BinaryIO) -> None:
     """A markdown table, units in the header, numbers to the right."""
     frame = result.frame
     heads = [f"{name} ({unit})" if unit else name for name, unit in result.units.items()]
     rules = ["---:" if kind == pl.Float64 else "---" for kind in frame.schema.values()]
-    lines = [f"# {result.book.table.title}", "", _row(heads), _row(rules)]
-    limits = [result.book.fields[name].limit for name in frame.columns]
-    lines += [_row([show(value, limit) for value, limit in zip(row, limits, strict=True)]) for row in frame.iter_rows()]
+    lines = [f"# {escape_markdown(result.book.table.title)}", "", _row(heads), _row(rules)]
+    limits = [UNLIMITED if result.book.fields[name].limit else None for name in frame.columns]
+    for row in frame.iter_rows():
+        lines.append(_row([show_value(value, unlimited=limit, blank="") for value, limit in zip(row, limits, strict=True)]))
     stream.write(("\n".join(lines) + "\n").encode())
 
 
 def _row(cells: list[str]) -> str:
-    return "| " + " | ".join(cell.replace("|", "\\|").replace("\n", " ") for cell in cells) + " |"
+    return "| " + " | ".join(map(escape_markdown, cells)) + " |"
 
 
 @hookimpl

@@ -32,7 +32,7 @@ def explain(table: str, column: str | None, row: str | None, depth: int, format_
 @click.argument("table")
 @click.argument("column", required=False)
 @click.option("--row", metavar="ID", help="Only what this row's formulas read, with its choice of method.")
-@click.option("--format", "format_", type=click.Choice(["mermaid", "svg", "dot"]), default="mermaid", show_default=True)
+@click.option("--format", "format_", type=click.Choice(["mermaid", "dot"]), default="mermaid", show_default=True)
 @PLUGINS
 def graph(table: str, column: str | None, row: str | None, format_: str, plugins: tuple[str, ...]) -> None:
     """Draw which column reads which, for the whole table or for COLUMN alone."""

@@ -20,8 +20,6 @@ _NOT_XML = re.compile("[\x00-\x08\x0b\x0c\x0e-\x1f\ud800-\udfff\ufffe\uffff]")
 CONTROL = re.compile("[^\t\n\r\x20-\x7e\x85\xa0-\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]")
 """What YAML 1.2 (5.1, printable characters) does not allow in a file; XML 1.0 (2.2) is narrower by no character that matters."""
 _MARKDOWN = re.compile(r"([\\`*\[\]|])")
-RISKY = ("=", "+", "-", "@", "\t", "\r")
-"""Beginnings that a spreadsheet program takes for a formula when it opens a CSV file (CWE-1236)."""
 _QUOTES = re.compile(rf"'[^'\n]{{{QUOTED + 1},}}'")
 _ENDLESS = re.compile(rf"\S{{{QUOTED + 20},}}")
 
@@ -47,7 +45,7 @@ def for_xml(text: str) -> str:
     return _NOT_XML.sub("\ufffd", text)
 
 
-def for_markdown(text: str) -> str:
+def escape_markdown(text: str) -> str:
     """``text`` on one line that markdown shows as it is: no link, no cell, no HTML."""
     plain = _MARKDOWN.sub(r"\\\1", for_line(text))
     return plain.replace("&", "&amp;").replace("<", "&lt;").replace(">", "&gt;")

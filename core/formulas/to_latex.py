@@ -7,8 +7,9 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
+from scenario.common.numbers import show_number
 from scenario.formulas.expr import Binary, Blank, Call, Compare, Flag, If, Logic, Name, Negate, Node, Not, Number, Text
-from scenario.formulas.to_text import reading_literal, show_number
+from scenario.formulas.to_text import reading_literal
 
 Label = Callable[[str], str]
 """The LaTeX that stands for a name: the name itself, or its value with a unit."""
@@ -46,7 +47,7 @@ def show_value(value: float) -> str:
 def _number(value: float) -> str:
     text = reading_literal(value)
     if "e" not in text:
-        text = show_number(value)
+        text = show_number(value, 6)
     mantissa, _, exponent = text.partition("e")
     if exponent:
         power = f"10^{{{int(exponent)}}}"

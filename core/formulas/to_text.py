@@ -25,13 +25,6 @@ PLAIN = {"*": "×", "<=": "≤", ">=": "≥", "!=": "≠", "-": "−", "**": "^"
 """Signs for explanations on a terminal or a page."""
 
 
-def show_number(value: float) -> str:
-    """A number with up to six digits, and thousands separated, for reading."""
-    if value == int(value) and abs(value) < 1e12:
-        return f"{int(value):,}"
-    return f"{value:.6g}"
-
-
 def _literal(value: float) -> str:
     return str(int(value)) if value == int(value) and abs(value) < 1e15 else repr(value)
 

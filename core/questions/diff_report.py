@@ -8,6 +8,7 @@ from dataclasses import asdict
 from typing import Any
 
 from scenario.common import emit
+from scenario.common.numbers import show_value
 from scenario.questions.diff import Diff, Movement
 
 HEADLINES = (
@@ -23,15 +24,7 @@ Cells = Sequence[Any]
 
 def show(value: Any) -> str:
     """A value in few digits; blank as a dash."""
-    if value is None:
-        return "-"
-    if isinstance(value, bool):
-        return "yes" if value else "no"
-    if not isinstance(value, int | float):
-        return str(value)
-    if value == int(value) and abs(value) < 1e9:
-        return f"{int(value):,}"
-    return f"{value:,.0f}" if 1e5 <= abs(value) < 1e12 else f"{value:,.5g}" if abs(value) < 1e5 else f"{value:.4g}"
+    return show_value(value)
 
 
 def signed(value: float | None) -> str:

@@ -41,7 +41,7 @@ def test_xml_can_hold_what_is_left(text: str) -> None:
 @given(ANY)
 def test_markdown_shows_a_text_as_it_is(text: str) -> None:
     """No tag, no link, no new cell and no new line can be made of a text."""
-    shown = texts.for_markdown(text)
+    shown = texts.escape_markdown(text)
     assert not re.search(r"[<>\n]|(?<!\\)(?:\\\\)*[|`*\[\]]", shown)
 
 

@@ -6,7 +6,6 @@ import math
 import re
 import subprocess
 import sys
-import xml.etree.ElementTree as ET
 from pathlib import Path
 
 import pytest
@@ -180,19 +179,6 @@ def test_graph_draws_what_a_column_rests_on(table: str) -> None:
     assert {end for edge in edges for end in edge} == boxes
     assert "n_ngram_alpha" not in boxes
     assert "n_ngram_alpha" in scenario("graph", table, "tokens_per_round").output
-
-
-def test_svg_is_a_picture_without_overlaps(table: str) -> None:
-    """The SVG parses, shows the column, and no two boxes cover each other."""
-    root = ET.fromstring(scenario("graph", table, "speedup", "--row", "stacked", "--format", "svg").output)
-    space = "{http://www.w3.org/2000/svg}"
-    drawn = [box.attrib for box in root.findall(f"{space}rect") if "x" in box.attrib]
-    boxes = [tuple(float(box[key]) for key in ("x", "y", "width", "height")) for box in drawn]
-    assert len(boxes) > 30
-    for i, (x, y, w, h) in enumerate(boxes):
-        for u, v, p, q in boxes[i + 1 :]:
-            assert x + w <= u or u + p <= x or y + h <= v or v + q <= y
-    assert any("speedup" in "".join(text.itertext()) for text in root.findall(f"{space}text"))
 
 
 def test_dot_names_every_box_once(table: str) -> None:
