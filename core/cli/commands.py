@@ -109,20 +109,20 @@ def acceptance(logs: tuple[str, ...], output: str | None, method: str, gamma: in
 @PLUGINS
 def list_(what: str, plugins: tuple[str, ...]) -> None:
     """List what tables can name, with units and sources."""
-    from scenario.cli import terminal
+    from scenario.cli import lists
     from scenario.registry import host
 
-    terminal.print_list(what, host.load(plugins))
+    lists.print_list(what, host.load(plugins))
 
 
 @main.command()
 @PLUGINS
 def plugins(plugins: tuple[str, ...]) -> None:
     """Show the plugins: origin, version, what each adds, and whether it works."""
-    from scenario.cli import terminal
+    from scenario.cli import lists
     from scenario.registry import host
 
-    terminal.print_plugins(host.load(plugins))
+    lists.print_plugins(host.load(plugins))
 
 
 if __name__ == "__main__":

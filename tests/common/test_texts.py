@@ -84,3 +84,40 @@ def test_a_value_is_quoted_to_200_characters() -> None:
     said = str(Problem(f"unknown model '{'x y ' * 1000}'", hint="z" * 5000))
     assert len(re.search("'(.*)'", said)[1]) == 200  # type: ignore[index]
     assert len(said) < 500
+
+
+HOSTILE = "\x1b[2J[red]<script>alert(1)</script>|`x`](http://x)\u202e"
+
+
+def test_a_console_obeys_nothing_that_it_prints(capsys: pytest.CaptureFixture[str]) -> None:
+    """Escapes are written out and square brackets are no markup, in lines and in grids, at a terminal and in a pipe."""
+    from rich.text import Text
+
+    from scenario.cli import terminal
+
+    console = terminal.screen()
+    console.print(Text(HOSTILE))
+    console.print(HOSTILE)
+    terminal.table_of((HOSTILE,), [(HOSTILE,)])
+    shown = capsys.readouterr().out
+    assert "\x1b" not in shown
+    assert "\u202e" not in shown
+    assert shown.count(r"\x1b[2J[red]<script>") == 4
+
+
+def test_markdown_and_graphs_of_hostile_texts_hold_no_markup(tmp_path: Path) -> None:
+    """Titles, units and docs of a table go into markdown, mermaid and dot as texts: no tag, no link, no broken label."""
+    unit = '"];<b>|`](x)#'
+    table = tmp_path / "t.yaml"
+    table.write_text(f"version: 1\ntitle: '<img src=x onerror=a> [x](y)'\n{ROW}"
+                     f"columns: {{c: {{formula: batch * 2, unit: '{unit}', doc: '<script>|'}}}}\n")  # fmt: skip
+    markdown = CliRunner().invoke(main, ["run", str(table), "-o", "-", "--format", "markdown"]).output
+    assert "<" not in markdown
+    assert r"\[x\](y)" in markdown
+    assert len({len(re.findall(r"(?<!\\)\|", line)) for line in markdown.splitlines()[2:]}) == 1
+    explained = CliRunner().invoke(main, ["explain", str(table), "c", "--format", "markdown"]).output
+    assert not re.search("<(script|b)", re.sub(r"```.*?```", "", explained, flags=re.DOTALL))
+    mermaid = CliRunner().invoke(main, ["graph", str(table), "c"]).output
+    assert re.search(r'n_c\["c<br/>#quot;\];#lt;b#gt;\|#96;\]\(x\)#35;"\]:::calc', mermaid)
+    dot = CliRunner().invoke(main, ["graph", str(table), "c", "--format", "dot"]).output
+    assert r'"c" [label="c\n\"];<b>|`](x)#"' in dot
