@@ -25,7 +25,7 @@ def main() -> None:
 
 @main.command()
 @click.argument("table")
-@click.option("-o", "--output", metavar="FILE", help="Where to write: .xlsx .csv .parquet .md; - is stdout.")
+@click.option("-o", "--output", metavar="FILE", help="Where to write: .xlsx .html .csv .parquet .md; - is stdout.")
 @click.option("--format", "format_", metavar="NAME", help="The format, whatever the file ending says.")
 @click.option("--max-rows", type=click.IntRange(1), default=None, help="Allow a table of more rows than 5,000,000.")
 @click.option("--keep-overrides", is_flag=True, help="Keep values typed over a workbook's formulas, as visible overrides.")
