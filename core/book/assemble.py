@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import replace
 
-from scenario.book import selection
+from scenario.book import own_columns, selection
 from scenario.book.assumptions import CORE_TEXT, NUMBER
 from scenario.book.book import Book, Field, Scalar, calc, limits
 from scenario.book.optional_columns import scalar_name
@@ -20,7 +20,7 @@ from scenario.formulas.to_text import compile_text
 from scenario.model import answers, serving, shared, stacks
 from scenario.model.kinds import parameter_facts
 from scenario.model.spec import Column, Method
-from scenario.registry import contract
+from scenario.registry import contract, ownership
 from scenario.registry.host import Host
 from scenario.tables.table import Table, parameter_specs, unknown_column
 
@@ -32,7 +32,9 @@ SUMMARY_ROWS = (
 
 def assemble(table: Table, host: Host) -> Book:
     """The book of a checked table. Raises :class:`FormulaError` with every fault of the table's formulas."""
-    return _Assembler(table, host).book()
+    used = ownership.parts(table.stacks.values())
+    own = ownership.for_table(host, used)
+    return _Assembler(own_columns.apart(table, own), own).book()
 
 
 class _Assembler(RowInputs):
@@ -84,7 +86,7 @@ class _Assembler(RowInputs):
         return Book(
             self.table, self.scalars, tables, self.fields, self.table.vectors, self.stacks, ["", *self.slot_methods["quantization"]],
             ["", *self.slot_methods["drafting"]], self.time_models, self.host.methods, pass_ms, where, self.table.sort, summary_rows,
-            summary_columns, self.table.summary.where, tuple((p.name, p.origin) for p in self.host.plugins if p.state == "loaded"),
+            summary_columns, self.table.summary.where, ownership.seen(self.host, self.used, self.time_models, self.table.presets),
         )  # fmt: skip
 
     # -- formulas --------------------------------------------------------------------------------------

@@ -64,9 +64,11 @@ class Assumptions(Asked):
         presets = {}
         for name in self.table.presets:
             preset = self.host.presets[name]
-            presets.update({(preset.method, key): (value, preset) for key, value in preset.values.items()})
+            names = self.own_names(preset.method)
+            presets.update({(preset.method, names.get(key, key)): (value, preset) for key, value in preset.values.items()})
         for method in self.host.methods.values():
-            typed = self.table.parameters.get(method.name, {})
+            names = self.own_names(method.name)
+            typed = {names.get(key, key): value for key, value in self.table.parameters.get(method.name, {}).items()}
             said = [key for key in acceptance.DIALECTS if key in typed]
             said = said or [key for key in acceptance.DIALECTS if (method.name, key) in presets]
             for key, parameter in method.parameters.items():

@@ -76,9 +76,13 @@ class Asked(ABC):
 
     def uses(self, name: str) -> bool:
         """Whether the table says anything about a parameter."""
-        presets = (self.host.presets[preset].values for preset in self.table.presets)
-        places = (self.table.rows.columns, self.mentioned, *self.table.parameters.values(), *presets)
-        return any(name in place for place in places)
+        presets = [(self.host.presets[name].method, self.host.presets[name].values) for name in self.table.presets]
+        set_ = {self.own_names(method).get(key, key) for method, values in (*self.table.parameters.items(), *presets) for key in values}
+        return name in self.table.rows.columns or name in self.mentioned or name in set_
+
+    def own_names(self, method: str) -> Mapping[str, str]:
+        """What a method's private names are called in this table, where that is another name."""
+        return (self.host.names or {}).get(method, {})
 
     def absences(self) -> dict[str, Node]:
         """What formulas read in place of parameters that this table has no cell for."""

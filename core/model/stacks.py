@@ -47,11 +47,11 @@ def parse(text: str, methods: Mapping[str, Method]) -> tuple[Stack | None, str, 
     for part in parts:
         for slot in slots(methods[part]):
             if slot in taken:
-                both = [name for name in methods[part].columns if name in methods[taken[slot]].columns]
+                both = [name for name in methods[part].columns if name in methods[taken[slot]].columns and name in shared.OPEN]
                 clash = f"both set {both[0]}" if both else f"are both {slot} methods"
                 return None, f"'{taken[slot]}' and '{part}' cannot be stacked: they {clash}", ""
             taken[slot] = part
-        for name in methods[part].columns:
+        for name in (name for name in methods[part].columns if name in shared.OPEN):  # helpers are each method's own
             if name in seen:
                 return None, f"'{seen[name]}' and '{part}' cannot be stacked: both set {name}", ""
             seen[name] = part

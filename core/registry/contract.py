@@ -18,6 +18,7 @@ from scenario.model import answers, entities, features, parallel, serving, share
 from scenario.model.kinds import KINDS, is_text, parameter_facts, value_problem
 from scenario.model.spec import API, Column, Exporter, Function, Method, NamedColumn, Parameter, Preset, TimeModel
 from scenario.registry.loaded import Host
+from scenario.registry.ownership import SHARED
 
 _SLUG = re.compile(r"[a-z][a-z0-9]*([._-][a-z0-9]+)*\Z")
 RESERVED = {*expr.LITERALS, *expr.CONSTANTS, *keyword.kwlist}
@@ -130,7 +131,7 @@ def _check_method(method: Method, host: Host) -> list[Problem]:
                     for field in (*entities.MODEL_FIELDS, *entities.MODEL_COLUMNS)}  # fmt: skip
         for other in host.methods.values():
             mine = other.parameters.get(name)
-            if mine is not None and mine.kind != parameter.kind and (is_text(mine) or is_text(parameter)):
+            if mine is not None and name in SHARED and mine.kind != parameter.kind and (is_text(mine) or is_text(parameter)):
                 problems.append(Problem(f"method '{other.name}' has a parameter of this name and another kind", place=place))
         env[name] = parameter_facts(parameter)
     for name, column in method.columns.items():

@@ -12,7 +12,9 @@ import importlib
 import importlib.util
 import pkgutil
 import sys
+import traceback
 from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import replace
 from importlib import metadata
 from pathlib import Path
 from types import ModuleType
@@ -26,10 +28,9 @@ from scenario.model import acceptance
 from scenario.model.spec import Exporter, Function, Method, NamedColumn, Preset, TimeModel
 from scenario.registry import hooks, loops
 from scenario.registry.contract import check_item
-from scenario.registry.loaded import HOOKS, Host, Plugin
+from scenario.registry.loaded import BUILT_IN, HOOKS, Host, Plugin
 
 GROUP = "scenario"
-BUILT_IN = "built in"
 MAX_ITEMS = 10_000
 
 
@@ -76,6 +77,7 @@ def _load_entry(host: Host, manager: pluggy.PluginManager, entry: metadata.Entry
         plugin.state = "off"
         host.plugins.append(plugin)
         return
+    loaded: Any = None
     try:
         with _quiet():
             loaded = entry.load()
@@ -83,6 +85,8 @@ def _load_entry(host: Host, manager: pluggy.PluginManager, entry: metadata.Entry
     except BaseException as error:  # an installed plugin may even call sys.exit; no run may depend on it
         signals.pass_on(error)
         _undo(host, manager, plugin)
+        if isinstance(error, PluginError) and loaded is not None:
+            error = error.at(file=str(getattr(loaded, "__file__", "") or ""))
         plugin.state, plugin.error = "failed", _one_line(error)
         host.plugins.append(plugin)
 
@@ -99,7 +103,8 @@ def _load_named(host: Host, manager: pluggy.PluginManager, name: str) -> None:
         raise PluginError(error.problems).at(file=name) from None
     except BaseException as error:
         signals.pass_on(error)
-        raise PluginError(Problem(f"the plugin cannot be loaded: {_one_line(error)}", file=name)) from None
+        line = _line(error, str(Path(name).resolve()) if name.endswith(".py") else "")
+        raise PluginError(Problem(f"the plugin cannot be loaded: {_one_line(error)}", file=name, line=line, column=min(line, 1))) from None
 
 
 def _import_named(name: str) -> tuple[ModuleType, str]:
@@ -112,7 +117,7 @@ def _import_named(name: str) -> tuple[ModuleType, str]:
         inputs.note(path.stat())
         # A name of its own keeps two files of one name, and a file and a module, apart.
         unique = f"scenario_plugin_{path.stem}_{hashlib.sha256(str(path.resolve()).encode()).hexdigest()[:8]}"
-        spec = importlib.util.spec_from_file_location(unique, path)
+        spec = importlib.util.spec_from_file_location(unique, path.resolve())
         if spec is None or spec.loader is None:
             raise PluginError("a plugin file ends in .py")
         module = importlib.util.module_from_spec(spec)
@@ -144,8 +149,11 @@ def _register(host: Host, manager: pluggy.PluginManager, plugin: Plugin, module:
         function = next(
             impl.function for impl in getattr(manager.hook, hook).get_hookimpls() if impl.plugin_name == plugin.name
         )
-        for item in _answers(hook, function):
-            _take(host, plugin, hook, item)
+        for item, line in _answers(hook, function):
+            try:
+                _take(host, plugin, hook, item)
+            except PluginError as error:  # a place inside a formula is shown below it; the line is the plugin's own
+                raise PluginError([replace(problem, line=line, column=1) for problem in error.problems]) from None
 
 
 def _check_hooks(module: Any) -> None:
@@ -162,23 +170,34 @@ def _check_hooks(module: Any) -> None:
         raise PluginError("the plugin has no hook", "mark a function such as scenario_methods with @hookimpl")
 
 
-def _answers(hook: str, function: Any) -> list[Any]:
-    """What a hook returns, as a list; a hook that raises or never ends is named."""
-    found: list[Any] = []
+def _line(error: BaseException, file: str) -> int:
+    """The line of a file at which an error arose; 0 where it did not arise there."""
+    if isinstance(error, SyntaxError):
+        return error.lineno or 0
+    lines = [frame.lineno or 0 for frame in traceback.extract_tb(error.__traceback__) if frame.filename == file]
+    return lines[-1] if lines else 0
+
+
+def _answers(hook: str, function: Any) -> list[tuple[Any, int]]:
+    """What a hook returns, each with its line; a hook that raises or never ends is named."""
+    found: list[tuple[Any, int]] = []
+    first = function.__code__.co_firstlineno if hasattr(function, "__code__") else 0
     with _quiet():
         try:
             returned = function()
             if returned is None or isinstance(returned, str | bytes | dict) or not isinstance(returned, Iterable):
                 raise PluginError(f"{hook}() must yield or return a list of {HOOKS[hook].__name__}")
             for item in returned:
-                found.append(item)
+                frame = getattr(returned, "gi_frame", None)  # of a hook that yields: where it stands
+                found.append((item, frame.f_lineno if frame else first))
                 if len(found) > MAX_ITEMS:
                     raise PluginError(f"{hook}() gives more than {MAX_ITEMS:,} descriptions")
         except ScenarioError:
             raise
         except BaseException as error:
             signals.pass_on(error)
-            raise PluginError(f"{hook}() fails: {_one_line(error)}") from None
+            line = _line(error, function.__code__.co_filename if first else "")
+            raise PluginError(Problem(f"{hook}() fails: {_one_line(error)}", line=line, column=min(line, 1))) from None
     return found
 
 

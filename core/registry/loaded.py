@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
 from scenario.common.errors import nearest
 from scenario.model.spec import Exporter, Function, Method, NamedColumn, Preset, TimeModel
 
+BUILT_IN = "built in"
+"""The origin of what comes with the package."""
 HOOKS: dict[str, type] = {
     "scenario_functions": Function, "scenario_methods": Method, "scenario_time_models": TimeModel,
     "scenario_columns": NamedColumn, "scenario_presets": Preset, "scenario_exporters": Exporter,
@@ -38,6 +40,8 @@ class Host:
     plugins: list[Plugin] = field(default_factory=list)
     items: dict[type, dict[str, Any]] = field(default_factory=lambda: {kind: {} for kind in HOOKS.values()})
     owners: dict[tuple[type, str], Plugin] = field(default_factory=dict)
+    names: Mapping[str, Mapping[str, str]] | None = None
+    """By method, its private names that are others in a table; None where this is no table's own view of a host."""
 
     @property
     def methods(self) -> dict[str, Method]:

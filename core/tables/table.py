@@ -21,8 +21,10 @@ from scenario.common import texts, yamltree
 from scenario.common.errors import Problem, TableError, nearest
 from scenario.common.yamltree import Node, Source
 from scenario.formulas.vectors import Curve, Vectors
+from scenario.model import kinds
 from scenario.model.spec import Column, Parameter, TimeModel
 from scenario.model.stacks import Stack
+from scenario.registry import ownership
 from scenario.registry.host import Host
 
 if TYPE_CHECKING:
@@ -189,10 +191,12 @@ def parameter_specs(host: Host) -> dict[str, Parameter]:
     for method in host.methods.values():
         for name, parameter in method.parameters.items():
             found[name] = _widest(found[name], parameter) if name in found else parameter
-    return found
+    return {**ownership.aliases(host), **found}
 
 
 def _widest(one: Parameter, other: Parameter) -> Parameter:
+    if kinds.is_text(one) != kinds.is_text(other):
+        return one  # they are two parameters, each of its own method
     if one.kind == other.kind == "choice":
         return replace(one, choices=tuple(dict.fromkeys((*one.choices, *other.choices))))
     lows = [(p.above, True) if p.above is not None else (0.0 if p.kind == "flag" else p.low, False) for p in (one, other)]

@@ -84,7 +84,8 @@ class Assumed(Sheets):
         if owner not in base.methods:
             return "parameters", owner, name.removeprefix(timing.scalar_name(self.host.time_models[owner], ""))
         method = base.methods[owner]
-        key = next(key for key in method.parameters if scalar_name(method, key) == name)
+        own = zip(method.parameters, self.host.methods[owner].parameters, strict=True)  # as in this table, and as the author calls it
+        key = next(plain for key, plain in own if scalar_name(method, key) == name)
         return "parameters", owner, key
 
     def entity(self, root: Node, table: EntityTable) -> None:

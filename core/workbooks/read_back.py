@@ -16,6 +16,7 @@ from scenario.catalogs import catalog
 from scenario.common import inputs, yamltree
 from scenario.common.errors import TableError
 from scenario.common.yamltree import Node, Source
+from scenario.model import stacks
 from scenario.registry.host import Host
 from scenario.result import LEFT_OUT
 from scenario.tables.reader import CORE, Reader
@@ -144,7 +145,15 @@ class _Reader(Assumed):
         source = Source(f"{self.workbook.path}, sheet Source", "")
         table = Reader(source, with_row, self.host, self.max_rows).table()
         table.features = selection.seen(header.columns)
+        table.stacks |= self.offered()
         return assemble(table, self.host)
+
+    def offered(self) -> dict[str, stacks.Stack]:
+        """The methods and stacks that the sheet Methods lists: those that the workbook's formulas know."""
+        sheet = self.workbook.sheet("Methods")
+        cells = [cell for row in rows(self.workbook, sheet) for cell in row.cells.values()] if sheet else []
+        found = [stacks.parse(cell.value, self.host.methods)[0] for cell in cells if isinstance(cell.value, str)]
+        return {stack.name: stack for stack in found if stack}
 
     def extras(self) -> Extras:
         """The analyst's own columns and sheets, with their formulas in terms that survive a new layout."""
