@@ -200,6 +200,9 @@ class Asked(ABC):
                 values |= {step: Name(f"{step}_b{batch}") for step in answers.STEPS}
             tree, text = row.instead(expr.parse(answers.GAIN) if family == "speedup" else Name(family), values)
             return replace(column, formula=text), tree
+        if name in answers.CROSSING:
+            tree, text = row.instead(expr.parse(answers.GAIN), {"batch": expr.parse(answers.CROSSING[name])})
+            return replace(column, formula=text), tree
         if name == "acceptance_source":
             return column, self.tree(self.source_text())
         if name == "break_even_batch":
@@ -211,9 +214,8 @@ class Asked(ABC):
         bracket = "blank if draft_no < 2 else break_even_bracket"
         if "bound" not in self.time_models:
             return bracket
-        tests = ["experts < 1"]
+        tests = ["experts < 1", "kv_sequence_gb <= 0"]
         tests += ['time_model == "bound"'] if len(self.time_models) > 1 else []
-        tests += ["tensor_size * pipeline_size * replicas < 2"] if self.model.uses("parallel") else []
         return f"blank if draft_no < 2 else break_even_closed if {' and '.join(tests)} else break_even_bracket"
 
     def source_text(self) -> str:

@@ -22,10 +22,9 @@ BY_GAMMA = {f"{family}_g{gamma}": (family, gamma) for gamma in GAMMAS for family
 """Helper columns by draft length: what it is, and the length that stands in place of gamma."""
 
 _TPOT = [f"tpot_ms_g{gamma}" for gamma in GAMMAS]
-_HELPS = "the draft's cost relative to a step as it is in the row"
 
 STEPS = {"step_ms": "One plain decode step with this method's weights", "verify_ms": "One verify pass",
-          "baseline_ms": "One step of vanilla decoding"}  # fmt: skip
+          "draft_ms": "Drafting of one round"}  # fmt: skip
 """Passes whose times at other batches are helper columns."""
 
 ASKED: dict[str, Column] = {
@@ -67,37 +66,36 @@ ASKED: dict[str, Column] = {
                             "What one draft token more than the best adds to the time per token."),
     "one_less_cost": Column(f"choose(best_gamma, {', '.join(_TPOT)}) / best_tpot_ms - 1", "%",
                             "What one draft token less than the best adds to the time per token; blank at 0."),
-    "draft_steps": Column("draft_ms / baseline_ms", "", "Drafting time per round in steps of vanilla decoding."),
-    **{f"speedup_b{batch}": Column("", "x", f"Gain of drafting at batch {batch} over the same weights without it, {_HELPS}, memory aside.")
+    **{f"speedup_b{batch}": Column("", "x", f"Gain of drafting at batch {batch} over the same weights without it, memory aside.")
        for batch in BATCHES},
     **{f"{name}_b{batch}": Column("", "ms", f"{doc} at batch {batch}.") for batch in BATCHES for name, doc in STEPS.items()},
     "break_even_bracket": Column(
         " else ".join(f"{batch} if speedup_b{batch} >= 1" for batch in reversed(BATCHES)) + " else 0", "sequences",
         "The largest power of two, up to 8192, at which drafting still pays; 0 when it never does."),
-    "crossing_gain_ms": Column(
-        "(tokens_per_round * step_weight_gb - draft_steps * baseline_weight_gb) / (gpu_bandwidth_tb_s * gpus * mbu)", "ms",
-        "Reading the weights for the tokens of a round one by one, less drafting them."),
-    "crossing_row_ms": Column(
-        "rows_per_sequence * flops_per_token / (peak_tflops * gpus * mfu * 1e9)"
-        " - (tokens_per_round - draft_steps) * kv_sequence_gb / (gpu_bandwidth_tb_s * gpus * mbu)", "ms",
-        "What a sequence adds to the verify pass, less what it adds to the steps that are saved."),
-    "crossing_batch": Column("unlimited if crossing_row_ms <= 0 else max(floor(crossing_gain_ms / crossing_row_ms), 0)", "sequences",
-                             "Largest batch at which the arithmetic of verifying takes no longer than the steps that are saved."),
+    "crossing_growth_ms": Column("draft_ms_b2 - draft_ms_b1", "ms", "What a sequence adds to the drafting time at small batches."),
+    "crossing_batch": Column(
+        "floor((tokens_per_round * step_ms_b1 - draft_ms_b1 + crossing_growth_ms)"
+        " / (crossing_growth_ms + rows_per_sequence * 2 * gemm_params / (peak_tflops * gpus * mfu * 1e9)) * (1 + 1e-12))", "sequences",
+        "Where the arithmetic of verifying and drafting takes as long as the steps that are saved, if drafting goes on growing like that."),
+    "crossing_gain": Column("", "x", "Gain of drafting at crossing_batch over the same weights without it."),
+    "crossing_gain_after": Column("", "x", "The same with one sequence more."),
     "break_even_closed": Column(
-        "crossing_batch if (tokens_per_round - 1) * (step_weight_gb + crossing_batch * kv_sequence_gb)"
-        " >= draft_steps * (baseline_weight_gb + crossing_batch * kv_sequence_gb) else 0", "sequences",
-        "The same in closed form, for a dense model on pooled GPUs in the bound."),
-    "break_even_batch": Column("", "sequences", f"Largest batch at which drafting pays, {_HELPS}: in closed form for a dense model on "
-                               "pooled GPUs in the bound, else the largest power of two that still pays."),
+        "0 if speedup_b1 < 1 else crossing_batch if crossing_batch >= 1 and crossing_gain >= 1 and crossing_gain_after < 1"
+        " else break_even_bracket", "sequences",
+        "In closed form for a dense model without a cache in the bound, where trying that batch and the next confirms it; else bracketed."),
+    "break_even_batch": Column("", "sequences", "Largest batch at which drafting pays over the same weights without it: exact for a dense "
+                               "model without a cache in the bound, else the largest power of two that still pays."),
 }  # fmt: skip
 """Columns that exist only where they are mentioned. The ones without a formula get theirs from the assembler."""
 
 BY_BATCH = {f"{family}_b{batch}": (family, batch) for family in ("speedup", *STEPS) for batch in BATCHES}
 """Helper columns by batch: what it is, and the batch that stands in place of the row's."""
-GAIN = "tokens_per_round * step_ms / (draft_steps * baseline_ms + verify_ms)"
+GAIN = "tokens_per_round * step_ms / (draft_ms + verify_ms)"
 """Gain of drafting over the same weights without it; ``speedup_b1`` and so on are this at other batches."""
 BEST = ("best_tokens", "best_rows", "best_draft_ms", "best_round_ms")
 """A round with the best number of draft tokens, from which ``best_speedup`` follows as ``speedup`` does from the row's own."""
+CROSSING = {"crossing_gain": "crossing_batch", "crossing_gain_after": "crossing_batch + 1"}
+"""Gains at batches that are columns themselves."""
 SIZING = "sizing_gamma"
 """Helper column of tables in which both the number of GPUs and that of draft tokens are to be found."""
 
@@ -108,8 +106,8 @@ def sized(gpus: int) -> str:
 
 
 _READS: dict[str, tuple[str, ...]] = {
-    "best_round_ms": BEST[:3], "best_speedup": BEST,
-    **{f"speedup_b{batch}": ("draft_steps", *(f"{name}_b{batch}" for name in STEPS)) for batch in BATCHES},
+    "best_round_ms": BEST[:3], "best_speedup": BEST, "crossing_gain": ("crossing_batch",), "crossing_gain_after": ("crossing_batch",),
+    **{f"speedup_b{batch}": tuple(f"{name}_b{batch}" for name in STEPS) for batch in BATCHES},
 }  # fmt: skip
 """The asked-for columns that those without a formula read."""
 

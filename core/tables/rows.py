@@ -115,6 +115,7 @@ class Expander:
         if len(self.source.problems) == before:
             self.twice_quantized(place, found)
             self.ranges(found)
+            self.servers(found)
             gammas = [value for value, _ in found.get("gamma", [])]
             self.reader.dialects(found, what, gammas[0] if len(gammas) == 1 else None)
         if len(self.source.problems) > before:
@@ -203,6 +204,17 @@ class Expander:
                     said = kinds.value_problem(parameter, value) if value is not None else ""
                     if said:
                         self.source.say(item, f"{name} of method '{method}': {said}")
+
+    def servers(self, found: Mapping[str, list[tuple[Any, Node]]]) -> None:
+        """``nodes`` is the size of a draft tree: where no method has one, two servers were meant."""
+        typed = [(value, item) for value, item in found.get("nodes", []) if value is not None]
+        if not typed or self.owners("nodes", self.methods(found)):
+            return
+        value, item = typed[0]
+        gpus, _ = found.get("gpus", [(None, item)])[0]
+        each = max(float(gpus or self.defaults.get("gpus") or 1), 1)
+        self.source.say(item, "nodes is the size of a draft tree, and no method of these rows has one",
+                        f"for {value:g} servers say gpus: {value * each:g}, all their GPUs together")  # fmt: skip
 
     def owners(self, name: str, used: Iterable[str]) -> list[tuple[Parameter, str]]:
         parts = dict.fromkeys(part for stack in used for part in stack.split("+"))
