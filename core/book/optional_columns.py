@@ -117,8 +117,36 @@ class Asked(ABC):
         reads = {"break_even_batch": ["break_even_closed", "break_even_bracket"]}
         if any(name in self.parameters for name in acceptance.LENGTHS):
             reads["acceptance_source"] = ["measured_length"]
-        found = answers.closure(wanted, reads)
+        found = answers.closure(wanted, reads, self.gammas())
         return found - set(self.absent) - set(self.table.columns)
+
+    def gammas(self) -> range:
+        """The draft lengths that are tried: from the fewest to the most that a method of the table allows."""
+        limits = [self.gamma_limits(self.host.methods[name]) for name in self.used if "gamma" in self.host.methods[name].parameters]
+        return range(min(low for low, _ in limits), max(high for _, high in limits) + 1) if limits else answers.GAMMAS
+
+    @staticmethod
+    def gamma_limits(method: Method) -> tuple[int, int]:
+        """The fewest and the most draft tokens that a method allows, of those that are tried."""
+        parameter = method.parameters["gamma"]
+        low, high = parameter.low or 0, answers.MOST_GAMMA if parameter.high is None else parameter.high
+        return min(max(int(low), 0), answers.MOST_GAMMA), min(max(int(high), 0), answers.MOST_GAMMA)
+
+    def longest(self) -> str:
+        """The most draft tokens that the row's method allows, of those that are tried."""
+        methods = [self.host.methods[name] for name in self.slot_methods["drafting"]]
+        most = [self.gamma_limits(method)[1] if "gamma" in method.parameters else POSITIONS for method in methods]
+        return str(POSITIONS) if {*most} <= {POSITIONS} else f"choose(draft_no, {', '.join(str(number) for number in (POSITIONS, *most))})"
+
+    def tried(self, gamma: int, tree: Node) -> Node:
+        """A time by draft length, or no limit where the row's method does not allow that length or its rates do not reach so far."""
+        arms: list[Node] = [tree]
+        for name in self.slot_methods["drafting"]:
+            method = self.host.methods[name]
+            low, high = self.gamma_limits(method) if name in self.used and "gamma" in method.parameters else (0, answers.MOST_GAMMA)
+            reached = tree if gamma <= POSITIONS else Call("coalesce", (tree, Number(expr.UNLIMITED)))
+            arms.append(reached if low <= gamma <= high else Number(expr.UNLIMITED))
+        return tree if all(arm == tree for arm in arms) else Call("choose", (Name("draft_no"), *arms))
 
     def dialect(self, name: str, fallback: Node) -> Node:
         """How much is accepted where the row does not say it this way: not at all, when it says it in another."""
@@ -158,7 +186,7 @@ class Asked(ABC):
         found: dict[str, tuple[Column, Node]] = {}
         values: dict[str, Node] = {}
         if "auto_gamma" in self.delayed:
-            most = Column(f"{POSITIONS} if coalesce(auto_gamma, 0) > 0 else set_gamma", "tokens", "Draft tokens that the GPUs have memory for.")
+            most = Column(f"{self.longest()} if coalesce(auto_gamma, 0) > 0 else set_gamma", "tokens", "Draft tokens that the GPUs have memory for.")
             found[answers.SIZING] = most, self.tree(most.formula)
             values = {"gamma": Name(answers.SIZING)}
         by_size = "memory_gb" in row.dependents(["gpus"])
@@ -168,7 +196,7 @@ class Asked(ABC):
             if name not in found:
                 tree, text = row.instead(Name("memory_gb"), {**values, **({"gpus": Number(float(size))} if by_size else {})})
                 on = f" on {size} GPU{'s' if size > 1 else ''}" if by_size else ""
-                found[name] = Column(text, "GB", f"Memory needed{on}; with {POSITIONS} draft tokens where their number follows from the GPUs."), tree
+                found[name] = Column(text, "GB", f"Memory needed{on}; with the most draft tokens where their number follows from the GPUs."), tree
             test = Compare("<=", Name(name), Binary("*", Number(float(size)), Name("memory_per_gpu_gb")))
             needed = If(test, Number(float(size)), needed)
         if not values and not by_size:
@@ -185,9 +213,9 @@ class Asked(ABC):
             if family == "tpot_ms":
                 values |= {source: Name(f"{part}_g{gamma}") for part, source in answers.SOURCES.items()}
                 tree, text = row.instead(Name("tpot_ms"), values)
-                return replace(column, formula=text), tree
+                return replace(column, formula=text), self.tried(gamma, tree)
             return column, row.instead(Name(answers.SOURCES[family]), values)[0]
-        column = answers.ASKED[name]
+        column = (answers.ASKED | answers.by_gamma(self.gammas()))[name]
         if name in ("best_round_ms", "best_speedup"):
             values = {"gamma": Name("best_gamma"), **{source: Name(f"best_{part}") for part, source in answers.SOURCES.items()}}
             values |= {"round_ms": Name("best_round_ms")} if name == "best_speedup" else {}

@@ -100,9 +100,27 @@ def _foot(result: Result, all_well: bool, left_out: Sequence[str]) -> list[str]:
     if "status" in left_out:  # a dash needs its reason
         for status, count in frame.filter(pl.col("status") != "ok")["status"].value_counts(sort=True).iter_rows():
             notes.insert(1, f"{count:,} of them: {status}")
+    notes += _placement(result)
     if result.left_out:
         notes.append(f"where: left out {result.left_out:,}")
     return notes
+
+
+def _placement(result: Result) -> list[str]:
+    """What is said of rows whose GPUs are pooled ideally."""
+    if "placement" not in result.frame.columns:
+        return []
+    placed = result.frame["placement"].drop_nulls()
+    pooled = placed.filter(placed.str.starts_with("pooled"))
+    if pooled.is_empty():
+        return []
+    rows = "all rows" if pooled.len() == result.frame.height else f"{pooled.len():,} rows" if pooled.len() > 1 else "1 row"
+    said = [f"GPUs are pooled ideally in {rows} (tp: n places them)"]
+    for words in ("does not fit", "fewer sequences fit"):
+        count = int(pooled.str.contains(words, literal=True).sum())
+        if count:
+            said.append(f"{count:,} of them: as tp {'it does not fit' if words == 'does not fit' else words}")
+    return said
 
 
 def _basis(result: Result) -> str:

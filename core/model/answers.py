@@ -15,17 +15,49 @@ from scenario.model import acceptance
 from scenario.model.spec import Column
 
 GAMMAS = range(POSITIONS + 1)
+"""Draft lengths that are tried, unless a method of the table allows more or fewer."""
+MOST_GAMMA = 64
+"""The longest draft that is tried."""
 BATCHES = tuple(2**power for power in range(14))
 GAMMA_SHEET, BATCH_SHEET = "By gamma", "By batch"
 FAMILIES = ("tokens", "rows", "draft_ms", "tpot_ms")
-BY_GAMMA = {f"{family}_g{gamma}": (family, gamma) for gamma in GAMMAS for family in FAMILIES}
+BY_GAMMA = {f"{family}_g{gamma}": (family, gamma) for gamma in range(MOST_GAMMA + 1) for family in FAMILIES}
 """Helper columns by draft length: what it is, and the length that stands in place of gamma."""
 
-_TPOT = [f"tpot_ms_g{gamma}" for gamma in GAMMAS]
 
 STEPS = {"step_ms": "One plain decode step with this method's weights", "verify_ms": "One verify pass",
           "draft_ms": "Drafting of one round"}  # fmt: skip
 """Passes whose times at other batches are helper columns."""
+
+
+def by_gamma(gammas: range) -> dict[str, Column]:
+    """The columns that choose among the draft lengths that are tried."""
+    times = [f"tpot_ms_g{gamma}" for gamma in gammas]
+    first = gammas[0]
+    place = f"coalesce(best_gamma, {first}) - {first - 1}" if first > 1 else "coalesce(best_gamma, 1)" if first else "coalesce(best_gamma, 0) + 1"
+    before, after = (f"best_gamma - {first}" if first else "best_gamma", f"best_gamma - {first - 2}" if first > 2 else f"best_gamma + {2 - first}")
+
+    def relative(place: str) -> str:
+        """The time at another length over the best one; blank where the method does not allow that length."""
+        other = f"choose({place}, {', '.join(times)})"
+        return f"{other} / best_tpot_ms - 1 if {other} < unlimited else blank"
+
+    parts = (("tokens", "best_tokens", "tokens", "Tokens per round"), ("rows", "best_rows", "rows", "Token rows verified per sequence"),
+             ("draft_ms", "best_draft_ms", "ms", "Drafting time per round"))  # fmt: skip
+    return {
+        "best_tpot_ms": Column(f"min({', '.join(times)})", "ms", "Time per token with the best number of draft tokens, memory aside."),
+        "best_gamma": Column(
+            "blank if is_blank(set_gamma) else "
+            + "".join(f"{gamma} if {name} <= best_tpot_ms else " for gamma, name in zip(gammas[:-1], times, strict=False)) + f"{gammas[-1]}",
+            "tokens", "Draft tokens per round that give the lowest time per token, of those that the method allows; 0 is off."),
+        **{name: Column(f"choose({place}, {', '.join(f'{family}_g{gamma}' for gamma in gammas)})", unit,
+                        f"{doc} with the best number of draft tokens.") for family, name, unit, doc in parts},
+        "one_more_cost": Column(relative(after), "%",
+                                "What one draft token more than the best adds to the time per token."),
+        "one_less_cost": Column(relative(before), "%",
+                                "What one draft token less than the best adds to the time per token; blank at 0."),
+    }  # fmt: skip
+
 
 ASKED: dict[str, Column] = {
     "ridge_headroom": Column("ridge / intensity", "x", "How many times as many token rows a pass takes before arithmetic sets its time.",
@@ -50,22 +82,9 @@ ASKED: dict[str, Column] = {
     **acceptance.inversion("needed_alpha", "break_even_length", "gamma"),
     "break_even_alpha": Column("blank if is_blank(gamma) else 0 if break_even_length <= 1 else needed_alpha", "",
                                "Constant alpha from which drafting pays; blank when no acceptance is enough."),
-    "best_tpot_ms": Column(f"min({', '.join(_TPOT)})", "ms", "Time per token with the best number of draft tokens, memory aside."),
-    "best_gamma": Column(
-        "blank if is_blank(set_gamma) else "
-        + " else ".join(f"{gamma} if {name} <= best_tpot_ms" for gamma, name in enumerate(_TPOT[:-1])) + f" else {POSITIONS}", "tokens",
-        "Draft tokens per round that give the lowest time per token; 0 is off."),
-    **{name: Column(f"choose(coalesce(best_gamma, 0) + 1, {', '.join(f'{family}_g{gamma}' for gamma in GAMMAS)})", unit,
-                    f"{doc} with the best number of draft tokens.")
-       for family, name, unit, doc in (("tokens", "best_tokens", "tokens", "Tokens per round"),
-                                       ("rows", "best_rows", "rows", "Token rows verified per sequence"),
-                                       ("draft_ms", "best_draft_ms", "ms", "Drafting time per round"))},
+    **by_gamma(GAMMAS),
     "best_round_ms": Column("", "ms", "One round with the best number of draft tokens."),
     "best_speedup": Column("", "x", "Speedup with the best number of draft tokens, memory aside."),
-    "one_more_cost": Column(f"choose(best_gamma + 2, {', '.join(_TPOT)}) / best_tpot_ms - 1", "%",
-                            "What one draft token more than the best adds to the time per token."),
-    "one_less_cost": Column(f"choose(best_gamma, {', '.join(_TPOT)}) / best_tpot_ms - 1", "%",
-                            "What one draft token less than the best adds to the time per token; blank at 0."),
     **{f"speedup_b{batch}": Column("", "x", f"Gain of drafting at batch {batch} over the same weights without it, memory aside.")
        for batch in BATCHES},
     **{f"{name}_b{batch}": Column("", "ms", f"{doc} at batch {batch}.") for batch in BATCHES for name, doc in STEPS.items()},
@@ -134,8 +153,9 @@ def sheet_of(name: str) -> str:
     return BATCH_SHEET if name in BY_BATCH else ""
 
 
-def closure(wanted: Iterable[str], extra: Mapping[str, Iterable[str]]) -> set[str]:
+def closure(wanted: Iterable[str], extra: Mapping[str, Iterable[str]], gammas: range = GAMMAS) -> set[str]:
     """``wanted`` and every asked-for column that their formulas read; ``extra`` gives what formulas-to-be read."""
+    columns = ASKED | by_gamma(gammas)
     found: set[str] = set()
     stack = list(wanted)
     while stack:
@@ -146,8 +166,8 @@ def closure(wanted: Iterable[str], extra: Mapping[str, Iterable[str]]) -> set[st
         if name in BY_GAMMA:
             family, gamma = BY_GAMMA[name]
             stack += [f"{part}_g{gamma}" for part in FAMILIES[:3]] if family == "tpot_ms" else []
-        elif name in ASKED and ASKED[name].formula:
-            stack += expr.names(expr.parse(ASKED[name].formula))
+        elif name in columns and columns[name].formula:
+            stack += expr.names(expr.parse(columns[name].formula))
         stack += [*_READS.get(name, ()), *extra.get(name, ())]
     return found
 

@@ -22,6 +22,16 @@ QUESTIONS: dict[str, Column] = {
                          "FLOP/s are pooled ideally."),
 }
 """Open questions of time models about where a model is placed."""
+MAX_BATCH = (
+    "min(max(floor((memory_available_gb - fixed_gb + activation_gb - gpus * chunk_gb(gpus)) / tp_sequence_gb), 0), max_batch)"
+    " if tp_sequence_gb > 0 else max_batch"
+)
+"""The largest batch of a row whose GPUs are pooled, if they were tensor parallel."""
+POOLED = (
+    '"pooled: as tp it does not fit" if fits and batch > max_batch_tp else "pooled: as tp fewer sequences fit" if max_batch_tp < max_batch'
+    ' else "pooled"'
+)
+"""The placement of such a row."""
 
 FEATURE = Feature(
     NAME, "Tensor, pipeline, expert and data parallel sizes in place of ideal pooling.",
@@ -43,7 +53,7 @@ FEATURE = Feature(
         "expert_size": Column("coalesce(ep, tensor_size)", "GPUs", "GPUs that the experts of a layer are spread over."),
         "expert_copies": Column("max(tensor_size * replicas / expert_size, 1)", "", "Copies of every expert."),
         "weight_reads": Column("replicas * pipeline_size", "", "How often the GPUs together read a replica's weights per pass."),
-        "kv_copies": Column("tensor_size if kv_lora_rank > 0 else max(tensor_size / max(kv_heads, 1), 1)", "",
+        "kv_copies": Column("cache_copies(tensor_size)", "",
                             "Copies of a sequence's cache: KV heads fewer than tp are replicated, a latent is on every GPU."),
         "params_read": Column("params_hit(verify_rows)", "parameters", "Parameters that a replica reads in one verify pass."),
         "weight_read_gb": Column("weight_reads * packed_gb(params_read)", "GB", "Weights that all GPUs read in one verify pass."),
@@ -63,8 +73,7 @@ FEATURE = Feature(
                            "Weights and KV cache of the drafts, one per replica."),
         "fixed_gb": Column("weight_gb + replicas * draft_weight_gb + activation_gb", "GB", "Memory that does not grow with the batch."),
         "activation_gb": Column(
-            "tensor_size * pipeline_size * replicas * prefill_chunk * (4 * hidden + (heads * (qk_head_dim + value_head_dim) + (1 + gated) * max(ffn, experts_per_token"
-            " * expert_ffn + shared_width)) / tensor_size) * 2 / 1e9", "GB",
+            "tensor_size * pipeline_size * replicas * chunk_gb(tensor_size)", "GB",
             "Estimate, on all GPUs: per token of a prefill chunk the residual stream in and out of two blocks, and a share of "
             "queries, attention output and the inner values of the network, in BF16."),
         "sequence_gb": Column("kv_sequence_gb + lookahead_tokens * kv_copies * kv_bytes_per_token / 1e9"
@@ -78,6 +87,12 @@ FEATURE = Feature(
                                "Cache that one more token takes past every window: full-attention layers and the draft."),
         "near_token_gb": Column("far_token_gb + kv_copies * window_layers * window_kv_width * kv_bits / 8e9", "GB",
                                 "Cache that one more token takes inside the window."),
+        "max_batch_tp": Column(
+            f"max_batch if tensor_size * pipeline_size * replicas > 1 else {MAX_BATCH}", "sequences",
+            "Largest batch that fits when the GPUs are placed: with tp on all of them where the row gives no parallel sizes."),
+        "placement": Column(
+            '"one GPU" if gpus < 2 else "parallel sizes" if pipeline_size * replicas > 1 else "tensor parallel" if tensor_size > 1'
+            f" else {POOLED}", "", "What the GPUs of a row are: pooled, tensor parallel, or placed by several parallel sizes."),
         "weight_gb_per_gpu": Column("weight_gb / gpus", "GB", "Weights on one GPU."),
         "kv_gb_per_gpu": Column("(kv_gb + lookahead_gb) / gpus", "GB", "KV cache on one GPU."),
         "memory_gb_per_gpu": Column("memory_gb / gpus", "GB", "Memory needed on one GPU."),

@@ -6,7 +6,7 @@ Units: GB is 1e9 bytes, so GB / (TB/s) and GFLOP / (TFLOP/s) are milliseconds.
 
 from __future__ import annotations
 
-from scenario.model import acceptance, features
+from scenario.model import acceptance, features, parallel
 from scenario.model.entities import FORMATS
 from scenario.model.spec import Column, Function, Parameter
 
@@ -45,7 +45,7 @@ SCALARS: dict[str, Parameter] = {
 }  # fmt: skip
 """Assumptions that hold for the whole table."""
 
-READY = '"ok" if not is_blank(usd_per_hour) else "no price for this GPU"'
+READY = '"no time: a number that it needs is blank" if is_blank(tpot_ms) else "ok" if not is_blank(usd_per_hour) else "no price for this GPU"'
 """The status of a row that can run."""
 _SPEC = "Leviathan, Kalman, Matias 2023, arXiv:2211.17192"
 
@@ -81,6 +81,12 @@ FUNCTIONS: tuple[Function, ...] = (
     Function("attention_ms", ("rows", "kv_gb"),
              "max(kv_gb / (gpu_bandwidth_tb_s * gpus * mbu), rows * attention_flops_per_token / (peak_tflops * gpus * mfu * 1e9))",
              "Attention of one pass in the bound: reading the KV cache once, or the arithmetic of every token row.", _BOUND),
+    Function("cache_copies", ("size",), "size if kv_lora_rank > 0 else max(size / max(kv_heads, 1), 1)",
+             "Copies of a sequence's cache on a tensor-parallel group: KV heads fewer than its GPUs are replicated, a latent is on every one."),
+    Function("chunk_gb", ("size",),
+             "prefill_chunk * (4 * hidden + (heads * (qk_head_dim + value_head_dim) + (1 + gated) * max(ffn, experts_per_token * expert_ffn"
+             " + shared_width)) / size) * 2 / 1e9",
+             "Activations of a prefill chunk on each GPU of a tensor-parallel group, in BF16."),
     Function("draft_pass_ms", ("body", "head", "layers_"), "draft_forward_ms(body, body, head, layers_, 16, gpus, 0)",
              "One forward pass of a BF16 draft without a cache, on all GPUs."),
     Function("cache_gb_of", ("values",), "values * kv_bits / 8e9 * batch * context",
@@ -163,8 +169,7 @@ COLUMNS: dict[str, Column] = {
     "draft_gb": Column("draft_weight_gb + batch * (context + lookahead_tokens) * draft_kv_bytes_per_token / 1e9", "GB",
                        "Weights and KV cache of the draft."),
     "activation_gb": Column(
-        "prefill_chunk * (4 * hidden + heads * (qk_head_dim + value_head_dim) + (1 + gated) * max(ffn, experts_per_token * expert_ffn"
-        " + shared_width)) * 2 / 1e9", "GB",
+        "chunk_gb(1)", "GB",
         "Estimate: per token of a prefill chunk the residual stream in and out of two blocks, queries, attention output and the inner "
         "values of the network, in BF16."),
     "fixed_gb": Column("weight_gb + draft_weight_gb + activation_gb", "GB", "Memory that does not grow with the batch."),
@@ -179,6 +184,15 @@ COLUMNS: dict[str, Column] = {
         "max(floor((memory_available_gb - fixed_gb) / sequence_gb), 0) if sequence_gb > 0"
         " else unlimited if fixed_gb <= memory_available_gb else 0", "sequences",
         "Largest batch that fits at this context."),
+    "tp_sequence_gb": Column("sequence_gb + (cache_copies(gpus) - 1)"
+                             " * (kv_sequence_gb - state_bytes / 1e9 + lookahead_tokens * kv_bytes_per_token / 1e9)", "GB",
+                             "The same with tensor parallelism on all GPUs, copies of the cache included."),
+    "max_batch_tp": Column(
+        parallel.MAX_BATCH, "sequences",
+        "Largest batch that fits when the GPUs are placed: with tp on all of them where the row gives no parallel sizes."),
+    "placement": Column(f'"one GPU" if gpus < 2 else {parallel.POOLED}', "",
+                        "What the GPUs of a row are: pooled (memory, bandwidth and FLOP/s together, nothing exchanged), or placed by parallel "
+                        "sizes; a pooled row says where tensor parallelism on them holds less."),
     "room_per_sequence_gb": Column(
         "max((memory_available_gb - fixed_gb) / batch - lookahead_tokens * (kv_bytes_per_token + draft_kv_bytes_per_token) / 1e9"
         " - state_bytes / 1e9, 0)", "GB", "Memory that each sequence of this batch may fill with context."),
@@ -221,6 +235,6 @@ ORDER: tuple[str, ...] = (
     "tokens_per_s", "tokens_per_s_per_gpu", "speedup", "free_batch", "useful_flops_share", "utilization",
     "usd_per_million_tokens", "kwh_per_million_tokens",
     "weight_gb", "kv_gb", "draft_gb", "activation_gb", "memory_gb", "memory_available_gb", "headroom_gb", "fits", "breaking_term",
-    "max_batch", "max_context", "status",
+    "max_batch", "max_batch_tp", "max_context", "placement", "status",
 )  # fmt: skip
 """The shared columns that every row shows, in the order in which people read them."""

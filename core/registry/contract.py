@@ -41,7 +41,7 @@ def shared_names() -> dict[str, Facts]:
     for name in ("weights_bits", "kv_bits"):
         env[name] = Facts(low=0, high=64, open_low=True)
     for name in (*shared.COLUMNS, *features.COLUMNS, *serving.COLUMNS, *serving.ESTIMATE_COLUMNS, *serving.FIRST_COLUMNS):
-        kind = {"bound": "text", "status": "text", "breaking_term": "text", "basis": "text", "verdict": "text", "fits": "flag"}.get(name, "number")
+        kind = {"bound": "text", "status": "text", "breaking_term": "text", "placement": "text", "basis": "text", "verdict": "text", "fits": "flag"}.get(name, "number")
         env[name] = Facts(kind, -1e30, 1e30)
     for name in answers.SHOWN:
         env[name] = facts.TEXT if name == "acceptance_source" else Facts(low=-1e30, high=1e30, blank=True)

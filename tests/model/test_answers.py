@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from pathlib import Path
 from typing import Any
 
 import polars as pl
@@ -94,6 +95,53 @@ def test_best_gamma_is_the_best_of_17_tables(method: str, batch: int) -> None:
             assert found[name] == pytest.approx(times[other] / times[best] - 1, abs=1e-12)
         else:
             assert found[name] is None
+
+
+RANGES = """
+from scenario import Column, Method, Parameter, hookimpl
+
+ALPHA = Parameter(0.95, 0, 1, doc="Chance that a draft is kept.", source="test")
+COLUMNS = {"rows_per_sequence": Column("gamma + 1", "rows", "r"), "tokens_per_round": Column("geometric(alpha, gamma)", "tokens", "t"),
+           "draft_ms": Column("0.01 * gamma * baseline_ms", "ms", "d")}
+
+@hookimpl
+def scenario_methods():
+    for name, low, high in (("far", 2, 32), ("near", 1, 5)):
+        gamma = Parameter(low, low, high, "tokens", "Drafts.", "test", "integer")
+        yield Method(name, doc="d", source="test", parameters={"alpha": ALPHA, "gamma": gamma}, columns=COLUMNS)
+    cost = Parameter(None, 0, 1, doc="Cost.", source="test")
+    yield Method("unknown", doc="d", source="test", parameters={"cost": cost}, columns={"draft_ms": Column("cost * baseline_ms", "ms", "d")})
+"""
+
+
+def test_best_gamma_covers_the_range_of_the_method_alone(tmp_path: Path) -> None:
+    """Drafts of 2 to 32 and of 1 to 5 tokens: the best of each range, in one table with EAGLE and in tables of their own."""
+    plugin = tmp_path / "ranges.py"
+    plugin.write_text(RANGES, encoding="utf-8")
+
+    def found(*methods: str, **inputs: Any) -> pl.DataFrame:
+        table = {"version": 1, "rows": [{**BASE, "method": list(methods), "batch": [1, 40], **inputs}], "show": ["best_gamma"]}
+        return scenario.run(table, plugins=[str(plugin)]).frame
+
+    names = ("best_gamma", "best_tpot_ms", "best_speedup", "one_more_cost", "one_less_cost")
+    together = found("far", "near", "eagle")
+    for method, lengths in (("far", range(2, 33)), ("near", range(1, 6))):
+        own = found(method)
+        assert together.filter(pl.col("method") == method).select(names).equals(own.select(names))
+        tried = found(method, gamma=list(lengths))
+        for row in own.iter_rows(named=True):
+            alike = tried.filter(pl.col("batch") == row["batch"]).sort("tpot_ms")
+            assert (row["best_gamma"], row["best_tpot_ms"]) == (alike["gamma"][0], pytest.approx(alike["tpot_ms"][0], rel=1e-12))
+
+
+def test_a_row_without_a_time_is_not_ok(tmp_path: Path) -> None:
+    """Where nothing says what a draft costs the row has no time and its status says so; with a cost it is well."""
+    plugin = tmp_path / "ranges.py"
+    plugin.write_text(RANGES, encoding="utf-8")
+    rows = [{**BASE, "method": "unknown"}, {**BASE, "method": "unknown", "cost": 0.1}]
+    frame = scenario.run({"version": 1, "rows": rows}, plugins=[str(plugin)]).frame
+    assert frame["tpot_ms"].is_null().to_list() == [True, False]
+    assert frame["status"].to_list() == ["no time: a number that it needs is blank", "ok"]
 
 
 def test_gamma_auto_takes_the_best_and_switches_off() -> None:

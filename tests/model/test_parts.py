@@ -157,6 +157,32 @@ def test_cache_is_copied_where_heads_run_out(model: str, tp: int, copies: int) -
     assert one(model=model, batch=4, context=1000, tp=tp)["kv_gb"] == pytest.approx(copies * pooled["kv_gb"], rel=1e-12)
 
 
+def test_pooled_rows_say_what_tensor_parallelism_would_hold() -> None:
+    """R1 in FP8 on 8 H200 at context 8192: 929 sequences pooled, 116 with tp 8, which holds a latent on every GPU; the row says so."""
+    base = {"model": "deepseek-r1", "gpu": "h200", "context": 8192, "weights": "fp8"}
+    few, many, sized, dense, alone = run({**base, "gpus": 8, "batch": 64}, {**base, "gpus": 8, "batch": 200}, {**base, "tp": 8, "batch": 64},
+                                         {"gpus": 8, "context": 8192}, {"context": 8192}, gpus={"h200": {"memory_gb": 150.754}})  # fmt: skip
+    assert (few["max_batch"], few["max_batch_tp"], sized["max_batch"], sized["max_batch_tp"]) == (929, 116, 116, 116)
+    said = [row["placement"] for row in (few, many, sized, dense, alone)]
+    assert said == ["pooled: as tp fewer sequences fit", "pooled: as tp it does not fit", "tensor parallel", "pooled", "one GPU"]
+
+
+@pytest.mark.parametrize("chunk", [0, 8192])
+@pytest.mark.parametrize(("model", "method", "gpus"), [("qwen3-30b-a3b", "eagle", 8), ("deepseek-v3", "mtp", 16), ("gpt-oss-20b", "vanilla", 16)])
+def test_the_batch_that_tensor_parallelism_holds_is_that_of_the_placed_row(model: str, method: str, gpus: int, chunk: int) -> None:
+    """What a pooled row says of tp is what the row with tp gives, activations and lookahead included."""
+    inputs = {"model": model, "method": method, "context": 5000, "weights": "fp8", "gpu": "h200"}
+    pooled, placed = run({**inputs, "gpus": gpus}, {**inputs, "tp": gpus}, defaults={"prefill_chunk": chunk})
+    assert pooled["max_batch_tp"] == placed["max_batch"]
+
+
+def test_nodes_are_a_tree_and_not_servers() -> None:
+    """nodes: 2 on a row whose method has no tree is refused with the gpus that were meant; beside a method that has one it is its size."""
+    with pytest.raises(scenario.TableError, match=r"(?s)size of a draft tree.*gpus: 16"):
+        run({"gpus": 8, "nodes": 2})
+    assert run({"method": "medusa", "nodes": 2})[0]["rows_per_sequence"] == 3
+
+
 def test_pipeline_reads_the_weights_once_per_micro_batch() -> None:
     """With pp 4 a step takes as long as on one GPU while weights set its time: stages wait for one another; memory is shared."""
     alone, staged = one(model="llama-3-8b", batch=8), one(model="llama-3-8b", batch=8, pp=4)
