@@ -11,10 +11,10 @@ from typing import Any
 from scenario import result
 from scenario.book.assemble import assemble
 from scenario.book.book import Book
-from scenario.common.errors import TableError
+from scenario.common.errors import Problem, ScenarioError, TableError
 from scenario.registry import host as plugin_host
 from scenario.registry.host import Host
-from scenario.tables import table
+from scenario.tables import reader, table
 
 
 def run(
@@ -47,18 +47,37 @@ def load_table(
 
     ``overrides`` says what becomes of values typed over a workbook's formulas: ``refuse``, ``keep`` or ``ignore``.
     """
-    found = locate(source)
+    try:
+        return _load(locate(source), host, max_rows, overrides)
+    except reader.FaultyTable as error:
+        problems = [*error.problems, *_formula_problems(error.table, host)]
+        raise TableError(sorted(problems, key=lambda problem: (problem.line, problem.column))) from None
+
+
+def _load(found: str | Path | Mapping[str, Any], host: Host, max_rows: int, overrides: str) -> table.Table:
     ending = "" if isinstance(found, Mapping) else Path(found).suffix.lower()
     if isinstance(found, Mapping) or ending not in (".csv", ".xlsx", ".xlsm"):
-        return table.load(found, host, max_rows=max_rows)
+        return reader.load(found, host, max_rows=max_rows)
     if ending == ".csv":
         from scenario.tables import csv_table
 
         return csv_table.load(found, host, max_rows=max_rows)
-    from scenario.workbooks import read_back as xlsx_table
+    from scenario.workbooks import read_back
 
-    read, reading = xlsx_table.load(found, host, max_rows=max_rows, overrides=overrides)
+    read, reading = read_back.load(found, host, max_rows=max_rows, overrides=overrides)
     return replace(read, notes=(*read.notes, *reading.notes))
+
+
+def _formula_problems(faulty: table.Table, host: Host) -> list[Problem]:
+    """The faults in the formulas of a table that has others, as far as they can be told: a user wants to hear all at once."""
+    asked = faulty.columns or faulty.where or faulty.sort or faulty.summary_node
+    if not asked or faulty.time_model not in host.time_models or not host.methods:
+        return []
+    try:
+        assemble(faulty, host)
+    except ScenarioError as error:
+        return [problem for problem in error.problems if problem.file == faulty.file]
+    return []
 
 
 def bundled() -> dict[str, Path]:

@@ -52,7 +52,7 @@ def _diff(old: str, new: str, format_: str | None, output: str | None, by_row: b
         found.notes += [f"{name}: {note}" for note in table.notes]
     if form == "terminal":
         if not quiet:
-            from scenario.questions import diff_terminal
+            from scenario.cli import diff_terminal
 
             diff_terminal.print_diff(found, {*before.columns, *after.columns})
         return found.equal

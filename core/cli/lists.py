@@ -129,7 +129,7 @@ def _models(host: Host) -> None:
     from scenario.book.assemble import assemble
     from scenario.engine.evaluator import entity_frame
     from scenario.registry.host import load
-    from scenario.tables.table import load as load_table
+    from scenario.tables.reader import load as load_table
 
     known, own = catalog.builtin(), load(third_party=False)
     row = {"model": next(iter(known.models)), "gpu": next(iter(known.gpus)), "batch": 1, "context": 0, "method": "vanilla"}

@@ -27,8 +27,8 @@ from scenario.model.spec import Parameter
 from scenario.registry import hooks
 from scenario.registry import host as plugin_host
 from scenario.registry.host import HOOKS, Host
-from scenario.tables import table
 from scenario.tables.schema import table_schema
+from scenario.tables.sections import SECTIONS
 
 NOTE = "<!-- Made by `python -m scenario.cli.reference docs/` from the code; edit there, not here. -->"
 
@@ -159,7 +159,7 @@ def formula_functions(host: Host) -> Iterator[str]:
 def table_format(host: Host) -> Iterator[str]:
     """Keys of a table, and an example."""
     yield from ["# The table format", "", "A table is a YAML file. Unknown keys are errors; so are values out of range.", ""]
-    yield from grid(("key", "meaning"), [(code(name), text) for name, text in table.KEYS.items()])
+    yield from grid(("key", "meaning"), [(code(section.key), section.doc) for section in SECTIONS])
     yield from ["Editors complete and check tables with [table.schema.json](../table.schema.json) (`scenario schema` prints it with your "
                 "plugins). With the YAML extension of VS Code, write as the first line:", "",
                 "```yaml", "# yaml-language-server: $schema=docs/table.schema.json", "```", ""]  # fmt: skip

@@ -20,7 +20,7 @@ from scenario.evidence.measurements import Measurement
 from scenario.formulas.expr import names
 from scenario.model import entities
 from scenario.registry.host import Host
-from scenario.tables import table
+from scenario.tables import reader
 
 try:
     import numpy as np
@@ -78,7 +78,7 @@ def system(points: Sequence[Measurement], host: Host, knee: float | None = None)
     data: dict[str, Any] = {"version": 1, "time_model": "estimate", "rows": rows}
     if knee is not None:
         data["parameters"] = {"estimate": {"knee": knee}}
-    read = table.load(data, host)
+    read = reader.load(data, host)
     # A table's batches are whole; how many requests ran together in a measurement may be a mean.
     read = replace(read, rows=read.rows.with_columns(pl.Series("batch", [p.batch for p in points], dtype=pl.Float64)))
     book = assemble(read, host)

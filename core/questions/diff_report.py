@@ -9,7 +9,8 @@ from typing import Any
 
 from scenario.common import emit
 from scenario.common.numbers import show_value
-from scenario.questions.diff import Diff, Movement
+from scenario.questions.diff import Diff
+from scenario.questions.diff_columns import INTERACTION, Movement
 
 HEADLINES = (
     "tpot_ms", "tokens_per_s", "speedup", "bound", "memory_gb", "fits", "max_batch", "usd_per_million_tokens", "status",
@@ -72,7 +73,7 @@ def causes(movement: Movement, *, turned: bool = False) -> str:
     """What moved the numbers, or with ``turned`` what made the other steps; the most effective first."""
     shares = [share for share in movement.shares if (share.turned if turned else share.rows)]
     if turned:
-        ordered = sorted(shares, key=lambda share: (share.label == "interaction", -share.turned))
+        ordered = sorted(shares, key=lambda share: (share.label == INTERACTION, -share.turned))
         return "; ".join(f"{TOGETHER if share.label == 'interaction' else share.label} ({count(share.turned, 'row')})" for share in ordered)
     return "; ".join(f"{s.label} {percent(s.relative) if s.relative is not None else signed(s.change)}" for s in shares)
 
@@ -106,7 +107,7 @@ def shown_shares(shares: Sequence[dict[str, Any]], old: str | None) -> str:
     except ValueError:
         base = 0.0
     if any(s["change"] is None for s in shares):
-        return "; ".join(TOGETHER if s["by"] == "interaction" else s["by"] for s in shares)
+        return "; ".join(TOGETHER if s["by"] == INTERACTION else s["by"] for s in shares)
     return "; ".join(f"{s['by']} " + (percent(s["change"] / base) if base else signed(s["change"])) for s in shares)
 
 

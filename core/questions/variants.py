@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
-from typing import Any
 
 import polars as pl
 
@@ -16,8 +15,7 @@ from scenario.model import kinds, stacks
 from scenario.model.spec import Column, Parameter
 from scenario.registry.host import Host
 from scenario.result import Result, Sensitivity, Swing
-from scenario.tables.rows import TEXT_NAMES
-from scenario.tables.table import Formula, Table, parameter_specs
+from scenario.tables.table import Formula, Table, inputs, is_text_input, parameter_specs
 
 
 def find_row(table: Table, row: str | None) -> str:
@@ -30,17 +28,11 @@ def find_row(table: Table, row: str | None) -> str:
 
 def around(table: Table, host: Host, row: str, changes: Mapping[str, Mapping[str, float | str | None]], show: Sequence[str] = ()) -> Table:
     """A table of copies of ``row``, one per change: new id -> inputs and their new values (None: not given)."""
-    specs = parameter_specs(host)
+    known = inputs(host)
     base = table.rows.filter(pl.col("id") == row).row(0, named=True)
     lines = [{**base, **change, "id": name} for name, change in changes.items()]
-    names = dict.fromkeys(name for line in lines for name in line)
-
-    def kind(name: str) -> Any:
-        spec = specs.get(name)
-        text = name in TEXT_NAMES or (spec is not None and kinds.is_text(spec)) or name in ("weights", "kv")
-        return pl.String if text else pl.Float64
-
-    frame = pl.DataFrame({name: pl.Series([line.get(name) for line in lines], dtype=kind(name)) for name in names})
+    kinds_of = {name: pl.String if is_text_input(name, known) else pl.Float64 for line in lines for name in line}
+    frame = pl.DataFrame({name: pl.Series([line.get(name) for line in lines], dtype=kind) for name, kind in kinds_of.items()})
     used = dict(table.stacks)
     for name in frame["method"].drop_nulls().unique().to_list():
         found = stacks.parse(name, host.methods)[0]

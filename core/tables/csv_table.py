@@ -20,12 +20,12 @@ from scenario.catalogs.catalog import number_hint
 from scenario.common import inputs, texts
 from scenario.common.errors import Problem, TableError
 from scenario.common.yamltree import Node, Source
-from scenario.model import entities, features, kinds, serving, shared
+from scenario.model import entities, features, serving, shared
 from scenario.model.spec import Parameter
 from scenario.registry.host import Host
 from scenario.tables.reader import CORE, Reader
-from scenario.tables.rows import CONTEXT_FROM, TEXT_NAMES, Expander
-from scenario.tables.table import MAX_ROWS, VERSION, Table, parameter_specs
+from scenario.tables.rows import CONTEXT_FROM, Expander
+from scenario.tables.table import MAX_ROWS, TEXT_NAMES, VERSION, Table, is_text_input, known_inputs
 
 _NUMBER = re.compile(r"[-+]?([0-9]+\.?[0-9]*|\.[0-9]+)([eE][-+]?[0-9]+)?\Z")
 _GROUPED = re.compile(r"[-+]?[0-9]{1,3}(\.[0-9]{3})+(,[0-9]+)?\Z|[-+]?[0-9]{1,3}(,[0-9]{3})+\.[0-9]+\Z")
@@ -57,10 +57,10 @@ def load(path: str | Path, host: Host, *, max_rows: int = MAX_ROWS) -> Table:
         raise TableError(Problem("the file is empty", "the first line names the inputs: model,gpu,batch,context,method", str(path)))
     number, heads = first
     _separator(source, number, heads)
-    known: dict[str, Parameter] = {**shared.INPUTS, **serving.INPUTS, **parameter_specs(host)}
+    known = known_inputs(host)
     header = _header(source, number, heads, known, host)
     source.stop()
-    texts = [_is_text(header.read.get(index, ""), known) for index in range(len(heads))]
+    texts = [is_text_input(header.read.get(index, ""), known) for index in range(len(heads))]
     numbers: list[int] = []
     rows: list[list[Cell]] = []
     for number, cells in lines:
@@ -82,10 +82,6 @@ def load(path: str | Path, host: Host, *, max_rows: int = MAX_ROWS) -> Table:
         source.stop()
     table = _CsvReader(source, host, max_rows, known, header, numbers, rows).table()
     return replace(table, notes=_notes(header))
-
-
-def _is_text(name: str, known: Mapping[str, Parameter]) -> bool:
-    return name in TEXT_NAMES or (name in known and kinds.is_text(known[name]))
 
 
 class _CsvReader(Reader):
@@ -128,7 +124,7 @@ class _CsvReader(Reader):
         if not text:
             return None
         node = self.node(name, row)
-        if _is_text(name, self.known):
+        if is_text_input(name, self.known):
             # The quote keeps a spreadsheet program from running a text as a formula.
             node.value = text[1:] if text[:1] == "'" and text[1:2] in ("=", "+", "-", "@") else text
             if name == "id":

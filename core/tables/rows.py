@@ -4,19 +4,17 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterable, Mapping
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import polars as pl
 
 from scenario.common.yamltree import Node
-from scenario.model import features, kinds, serving, shared
+from scenario.model import features, kinds, shared
 from scenario.model.entities import FORMATS
 from scenario.model.spec import Parameter
+from scenario.tables.table import TEXT_NAMES, inputs, is_text_input
+from scenario.tables.values import ValueReader
 
-if TYPE_CHECKING:
-    from scenario.tables.reader import Reader
-
-TEXT_NAMES = ("id", "model", "gpu", "method", "time_model")
 QUANTIZED = (*(name for name, (bits, _) in FORMATS.items() if bits < 8), features.PUBLISHED)
 CONTEXT_FROM = ("prompt_tokens", "output_tokens")
 """Inputs that say which context a row has when it does not: the prompt and half the output."""
@@ -29,9 +27,9 @@ Axes = dict[str, list[Any]]
 class Expander:
     """Turns the ``grid`` and ``rows`` sections into a frame; problems go to the reader's source."""
 
-    def __init__(self, reader: Reader, defaults: Mapping[str, float | str]) -> None:
+    def __init__(self, reader: ValueReader, defaults: Mapping[str, float | str]) -> None:
         self.reader, self.source, self.defaults = reader, reader.source, defaults
-        self.known = {**shared.INPUTS, **serving.INPUTS, **reader.parameters}
+        self.known = inputs(reader.host)
         section = reader.root.value.get("defaults")
         written = section.value if section and isinstance(section.value, dict) else {}
         # A default that is wrong has been complained about; it is not missing as well.
@@ -305,9 +303,7 @@ class Expander:
         return list(made)
 
     def dtype(self, name: str) -> type[pl.DataType]:
-        if name in TEXT_NAMES or kinds.is_text(self.known[name]):
-            return pl.String
-        return pl.Float64
+        return pl.String if is_text_input(name, self.known) else pl.Float64
 
     # -- ids -------------------------------------------------------------------------------------------
 

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import hashlib
 import json
+import math
 import numbers
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
@@ -21,7 +22,7 @@ from scenario.common import texts, yamltree
 from scenario.common.errors import Problem, TableError, nearest
 from scenario.common.yamltree import Node, Source
 from scenario.formulas.vectors import Curve, Vectors
-from scenario.model import kinds
+from scenario.model import kinds, serving, shared
 from scenario.model.spec import Column, Parameter, TimeModel
 from scenario.model.stacks import Stack
 from scenario.registry import ownership
@@ -33,31 +34,9 @@ if TYPE_CHECKING:
     from scenario.tables.additions import Extras
 
 VERSION = 1
-KEYS: dict[str, str] = {
-    "version": "version of the table format: 1",
-    "title": "what the table is about",
-    "time_model": "how a pass is timed: bound, estimate or measured",
-    "preset": "named parameter values to start from: a name or a list",
-    "defaults": "inputs of every row that does not say otherwise",
-    "grid": "lists of inputs; every combination is a row",
-    "rows": "rows one by one; a list inside a row expands",
-    "parameters": "per method: values in place of its defaults",
-    "models": "models of this table, or changes to built-in ones",
-    "gpus": "GPUs of this table, or changes to built-in ones",
-    "prices": "$/GPU-hour by GPU",
-    "profiles": "acceptance profiles: marginal or conditional rates per draft position, or lengths by gamma",
-    "trees": "draft trees: rates by rank, and nodes per depth, a topology, or how it grows",
-    "curves": "measured points, read with curve(\"name\", x)",
-    "hardware": "constants of the estimate: a file that scenario calibrate wrote, or sets by name",
-    "measured": "measured pass times [rows, ms] by name, each for a model and a GPU",
-    "columns": "columns of this table: a formula each",
-    "show": "further columns to work out: best_gamma, break_even, acceptance, or single ones",
-    "where": "a condition; rows that fail it are left out of the output",
-    "sort": "a column to sort the output by; -column is descending",
-    "summary": "what the summary sheet shows",
-    "overrides": "by row id and column: a number in place of the computed one",
-}
 MAX_ROWS = 5_000_000
+TEXT_NAMES = ("id", "model", "gpu", "method", "time_model")
+"""Inputs of a row that name something, beside those of a kind that is text."""
 
 
 @dataclass(frozen=True)
@@ -130,17 +109,6 @@ def time_models(table: Table, host: Host) -> list[TimeModel]:
     return [model for name, model in host.time_models.items() if name in used]
 
 
-def load(path: str | Path | Mapping[str, Any], host: Host, *, max_rows: int = MAX_ROWS) -> Table:
-    """The table in a YAML file, or given as a mapping of the same keys.
-
-    Raises :class:`TableError` (or :class:`FormulaError`) with everything that is wrong.
-    """
-    from scenario.tables.reader import Reader
-
-    source, node = from_mapping(path) if isinstance(path, Mapping) else yamltree.read(path, stop=False)
-    return Reader(source, node, host, max_rows).table()
-
-
 def from_mapping(data: Mapping[Any, Any]) -> tuple[Source, Node]:
     """A tree for a table given as Python data; a value's place is its path. Numpy and other scalars become plain ones."""
     count = 0
@@ -194,18 +162,38 @@ def parameter_specs(host: Host) -> dict[str, Parameter]:
     return {**ownership.aliases(host), **found}
 
 
+def inputs(host: Host | None, *, scalars: bool = False) -> dict[str, Parameter]:
+    """Every input of a row that is no name of a model, GPU or method; ``scalars``: also what holds for a whole table.
+
+    Without a host, those that belong to no method.
+    """
+    found = {**shared.INPUTS, **serving.INPUTS, **(shared.SCALARS if scalars else {})}
+    return {**found, **parameter_specs(host)} if host else found
+
+
+def is_text_input(name: str, known: Mapping[str, Parameter]) -> bool:
+    """Whether an input is a text; ``known`` are those that are not texts by themselves."""
+    return name in TEXT_NAMES or (name in known and kinds.is_text(known[name]))
+
+
 def _widest(one: Parameter, other: Parameter) -> Parameter:
     if kinds.is_text(one) != kinds.is_text(other):
         return one  # they are two parameters, each of its own method
     if one.kind == other.kind == "choice":
         return replace(one, choices=tuple(dict.fromkeys((*one.choices, *other.choices))))
-    lows = [(p.above, True) if p.above is not None else (0.0 if p.kind == "flag" else p.low, False) for p in (one, other)]
-    highs = [1.0 if p.kind == "flag" else p.high for p in (one, other)]
-    low, opened = (None, False) if any(end is None for end, _ in lows) else min((end, mark) for end, mark in lows if end is not None)
-    return replace(
-        one, kind=one.kind if one.kind == other.kind else "number", low=None if opened else low, above=low if opened else None,
-        high=None if None in highs else max(high for high in highs if high is not None),
-    )  # fmt: skip
+    lows, highs = zip(_ends(one), _ends(other), strict=True)
+    (low, opened), high = min(lows), max(highs)
+    kept = None if low == -math.inf else low
+    kind = one.kind if one.kind == other.kind else "number"
+    return replace(one, kind=kind, low=None if opened else kept, above=kept if opened else None, high=None if high == math.inf else high)
+
+
+def _ends(parameter: Parameter) -> tuple[tuple[float, bool], float]:
+    """The lowest value and whether it is left out itself, and the highest one."""
+    if parameter.kind == "flag":
+        return (0.0, False), 1.0
+    low = -math.inf if parameter.low is None else parameter.low
+    return (low, False) if parameter.above is None else (parameter.above, True), math.inf if parameter.high is None else parameter.high
 
 
 def unknown_column(source: Source, node: Node | None, name: str, known: Sequence[str]) -> Problem:

@@ -27,7 +27,7 @@ def before_changes(reading: Reading, table: Table, host: Host) -> pl.DataFrame |
     """What the rows would show with the assumptions as they were written; None where that cannot be told or is the same."""
     assert reading.base is not None
     base = reading.base.table
-    old = replace(united(base, table), rows=table.rows, features=table.features, where=None, sort=(), sort_nodes=(), columns=table.columns,
+    old = replace(united(base, table, host), rows=table.rows, features=table.features, where=None, sort=(), sort_nodes=(), columns=table.columns,
                   summary=Summary(), summary_node=None, hardware=table.hardware, measured=table.measured)  # fmt: skip
     try:
         return evaluate(assemble(old, host), host).full

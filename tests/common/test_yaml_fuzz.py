@@ -16,7 +16,7 @@ import scenario
 from scenario import ScenarioError
 from scenario.common import yamltree
 from scenario.registry import host
-from scenario.tables.table import KEYS
+from scenario.tables.sections import KEYS
 
 HOST = host.load(third_party=False)
 WORDS = [*KEYS, "model", "gpu", "batch", "context", "method", "alpha", "acceptance", "weights", "eagle", "int4+eagle", "vanilla",

@@ -194,10 +194,10 @@ def test_a_workbook_comes_back_as_the_same_table(tmp_path):
 
 def test_an_exported_table_reads_as_the_same(tmp_path):
     from scenario.registry import host
-    from scenario.tables import export_table, table
+    from scenario.tables import export_table, reader
 
     loaded = host.load(third_party=False)
-    first = table.load(TABLE, loaded)
+    first = reader.load(TABLE, loaded)
     path = tmp_path / "again.yaml"
     path.write_text(export_table.to_yaml(first, loaded), encoding="utf-8")
     one, other = scenario.run(TABLE).full, scenario.run(path).full

@@ -14,7 +14,7 @@ from scenario.common.errors import ScenarioError
 from scenario.questions import best as search
 from scenario.questions import variants
 from scenario.registry.host import load
-from scenario.tables import table as tables
+from scenario.tables import reader as tables
 
 HOST = load(third_party=False)
 TABLE = {

@@ -17,10 +17,11 @@ from click.testing import CliRunner
 from scenario import api
 from scenario.cli.commands import main
 from scenario.questions import diff_report
-from scenario.questions.diff import Diff, Movement, compare
+from scenario.questions.diff import Diff, compare
+from scenario.questions.diff_columns import Movement
 from scenario.registry import host
 from scenario.tables.export_table import to_yaml
-from scenario.tables.table import load
+from scenario.tables.reader import load
 
 HOST = host.load(third_party=False)
 # Llama-3-8B has 8,030,261,248 parameters; an H100 reads 3.35 TB/s. In BF16 at batch 1 and context 0 reading sets the step.

@@ -22,7 +22,8 @@ from scenario.common.yamltree import Node
 from scenario.registry import host
 from scenario.tables.blocks import leading, split
 from scenario.tables.export_table import to_yaml
-from scenario.tables.table import Table, from_mapping, load
+from scenario.tables.reader import load
+from scenario.tables.table import Table, from_mapping
 
 HOST = host.load(third_party=False)
 ROW = {"model": "llama-3-8b", "gpu": "h100-sxm", "batch": 1, "context": 0, "method": "vanilla"}

@@ -128,7 +128,7 @@ def test_the_workbook_comes_back_as_the_same_table(written: Path) -> None:
 @needs_soffice
 def test_the_sensitivity_sheet_is_live(tmp_path: Path) -> None:
     """The tornado's numbers are read from the rows: recalculated they stay, and the largest swing is on top."""
-    from scenario.tables import table as tables
+    from scenario.tables import reader as tables
 
     read = tables.load({**TABLE, "rows": TABLE["rows"][1:]}, HOST)
     result, found = sensitivity(read, HOST, "share", "usd_per_million_tokens", 0.1, {"accepted_share": (0.2, 0.8)})
