@@ -23,7 +23,7 @@ from scenario.questions.diff_rows import match, one, told_rows
 from scenario.registry.host import Host
 from scenario.tables.changes import Change, table_changes, united
 from scenario.tables.row_writer import OVERRIDE
-from scenario.tables.table import TEXT_NAMES, Summary, Table, inputs
+from scenario.tables.table import TEXT_NAMES, Summary, Table, known_inputs
 
 MAX_RUNS = 60
 CELLS = 60_000_000
@@ -84,7 +84,7 @@ class _Comparison:
 
     def __init__(self, old: Table, new: Table, host: Host, max_runs: int, found: Diff) -> None:
         self.old, self.new, self.host, self.max_runs, self.found = old, new, host, max_runs, found
-        self.inputs = [*TEXT_NAMES[1:], *inputs(host)]
+        self.inputs = [*TEXT_NAMES[1:], *known_inputs(host)]
         self.targets: dict[str, pl.Series] = {}
 
     def measure(self, pairs: pl.DataFrame, by_row: bool) -> None:
@@ -105,7 +105,7 @@ class _Comparison:
             return
         touched = pl.select(pl.any_horizontal(list(moved.values()))).to_series()
         # Rows that are left out of the runs below may be those that bring a part of the model: it stays.
-        active = frozenset(feature.name for feature in selection.select(base).features)
+        active = frozenset(feature.name for feature in selection.select(base, self.host).features)
         base = replace(bare(base, pinned.filter(touched)), features=base.features | active)
         alone = self.alone(base, [item.name for item in moved], touched)
         start = self.run(base, [item.name for item in moved])

@@ -7,7 +7,7 @@ from typing import Any
 import polars as pl
 
 from scenario.model import shared
-from scenario.tables.table import Table, inputs
+from scenario.tables.table import Table, known_inputs
 
 
 def match(old: Table, new: Table) -> pl.DataFrame:
@@ -39,7 +39,7 @@ def _pairs(sides: list[pl.DataFrame], keys: list[str], repeated: bool) -> pl.Dat
 
 def _effective(table: Table) -> pl.DataFrame:
     """The rows with the table's and the engine's defaults filled in."""
-    defaults = {name: parameter.default for name, parameter in inputs(None).items()} | table.defaults
+    defaults = {name: parameter.default for name, parameter in known_inputs(None).items()} | table.defaults
     rows = table.rows
     for name, value in defaults.items():
         if value is None or name in shared.SCALARS:

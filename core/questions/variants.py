@@ -15,7 +15,7 @@ from scenario.model import kinds, stacks
 from scenario.model.spec import Column, Parameter
 from scenario.registry.host import Host
 from scenario.result import Result, Sensitivity, Swing
-from scenario.tables.table import Formula, Table, inputs, is_text_input, parameter_specs
+from scenario.tables.table import Formula, Table, is_text_input, known_inputs, parameter_specs
 
 
 def find_row(table: Table, row: str | None) -> str:
@@ -28,7 +28,7 @@ def find_row(table: Table, row: str | None) -> str:
 
 def around(table: Table, host: Host, row: str, changes: Mapping[str, Mapping[str, float | str | None]], show: Sequence[str] = ()) -> Table:
     """A table of copies of ``row``, one per change: new id -> inputs and their new values (None: not given)."""
-    known = inputs(host)
+    known = known_inputs(host)
     base = table.rows.filter(pl.col("id") == row).row(0, named=True)
     lines = [{**base, **change, "id": name} for name, change in changes.items()]
     kinds_of = {name: pl.String if is_text_input(name, known) else pl.Float64 for line in lines for name in line}

@@ -23,4 +23,6 @@ def united(old: Table, new: Table, host: Host) -> Table:
         if section.entries == "still" and section.take:
             for name in section.only_in(*reversed(sides)):
                 found = section.take(found, new, (name,))
-    return replace(found, stacks={**new.stacks, **old.stacks})
+    # Profiles without a name of their own are lists of rates, given where they are used.
+    vectors = replace(found.vectors, profiles={**new.vectors.profiles, **found.vectors.profiles})
+    return replace(found, stacks={**new.stacks, **old.stacks}, vectors=vectors)

@@ -16,7 +16,7 @@ from scenario.model import stacks
 from scenario.registry.host import Host
 from scenario.tables.rows import Expander
 from scenario.tables.sections import KEYS, SECTIONS
-from scenario.tables.table import MAX_ROWS, Table, from_mapping, inputs
+from scenario.tables.table import MAX_ROWS, Table, from_mapping, known_inputs
 from scenario.tables.values import CORE, ValueReader
 
 
@@ -68,7 +68,7 @@ class Reader(ValueReader):
         """A faulty table with its broken columns, and one row of no inputs under every method in place of its own."""
         names = {"model": table.catalog.models, "gpu": table.catalog.gpus, "method": self.host.methods}
         row = {"id": ["x"], **{name: [next(iter(known), "")] for name, known in names.items()}}
-        nothing = {name: [None] for name in inputs(self.host)}
+        nothing = {name: [None] for name in known_inputs(self.host)}
         every = {stack.name: stack for stack in stacks.every(self.host.methods)}
         time_model = table.time_model or next(iter(self.host.time_models), "")
         return replace(table, rows=pl.DataFrame({**nothing, **row}), stacks=every, time_model=time_model,

@@ -12,7 +12,7 @@ from scenario.common.yamltree import Node
 from scenario.model import features, kinds, shared
 from scenario.model.entities import FORMATS
 from scenario.model.spec import Parameter
-from scenario.tables.table import TEXT_NAMES, inputs, is_text_input
+from scenario.tables.table import TEXT_NAMES, is_text_input, known_inputs
 from scenario.tables.values import ValueReader
 
 QUANTIZED = (*(name for name, (bits, _) in FORMATS.items() if bits < 8), features.PUBLISHED)
@@ -29,7 +29,7 @@ class Expander:
 
     def __init__(self, reader: ValueReader, defaults: Mapping[str, float | str]) -> None:
         self.reader, self.source, self.defaults = reader, reader.source, defaults
-        self.known = inputs(reader.host)
+        self.known = known_inputs(reader.host)
         section = reader.root.value.get("defaults")
         written = section.value if section and isinstance(section.value, dict) else {}
         # A default that is wrong has been complained about; it is not missing as well.

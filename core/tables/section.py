@@ -16,7 +16,7 @@ from scenario.common.emit import Written
 from scenario.common.yamltree import Node
 from scenario.model.spec import Parameter
 from scenario.registry.host import Host
-from scenario.tables.table import Table, inputs
+from scenario.tables.table import Table, known_inputs
 from scenario.tables.terms import Schema, Terms
 from scenario.tables.values import ValueReader
 
@@ -59,7 +59,7 @@ class Writing:
 
     def __init__(self, table: Table, host: Host) -> None:
         self.table, self.host = table, host
-        self.known: dict[str, Parameter] = inputs(host, scalars=True)
+        self.known: dict[str, Parameter] = known_inputs(host, scalars=True)
         self.rows: tuple[Any, Any] | None = None
 
     def value(self, name: str, value: Any) -> Any:

@@ -12,7 +12,7 @@ from scenario.common.yamltree import Node
 from scenario.model.spec import Method, Parameter, TimeModel
 from scenario.registry.host import Host
 from scenario.tables.section import Path, Section, Writing, with_value
-from scenario.tables.table import VERSION, Table, inputs
+from scenario.tables.table import VERSION, Table, known_inputs
 from scenario.tables.terms import SCALAR, Schema, Terms, mapping, one_of, value_of
 from scenario.tables.values import CORE, ValueReader, items
 
@@ -91,7 +91,7 @@ def _preset_remark(writing: Writing) -> Mapping[Path, str]:
 
 
 def _read_defaults(reader: ValueReader, node: Node | None) -> Mapping[str, Any]:
-    known = inputs(None, scalars=True)
+    known = known_inputs(None, scalars=True)
     found: Values = {}
     for name, cell in reader.section(node, "defaults").items():
         if name not in known and name not in CORE:
@@ -118,7 +118,7 @@ def _write_defaults(writing: Writing) -> Any:
 
 
 def _default_facts(mine: Writing, other: Writing) -> Any:
-    known = inputs(None, scalars=True)
+    known = known_inputs(None, scalars=True)
     applied = {name: known[name].default for name in other.table.defaults if name in known} | mine.table.defaults
     return {name: mine.value(name, value) for name, value in applied.items()}
 

@@ -11,7 +11,7 @@ from scenario.model import answers, shared
 from scenario.model.spec import Column
 from scenario.registry import contract
 from scenario.tables.section import Path, Section, Writing, said_of
-from scenario.tables.table import Summary, Table, inputs
+from scenario.tables.table import Summary, Table, known_inputs
 from scenario.tables.terms import FORMULA, NONE, SCALAR, TEXT, Schema, Terms, mapping, named, one_of
 from scenario.tables.values import CORE, ValueReader, items
 
@@ -133,7 +133,7 @@ def _summary_rows(reader: ValueReader, node: Node | None) -> Iterator[Node]:
 
 
 def _summary_where(reader: ValueReader, section: Node | None, nodes: dict[tuple[str, str], Node]) -> dict[str, float | str]:
-    known, found = inputs(reader.host), {}
+    known, found = known_inputs(reader.host), {}
     for name, cell in reader.section(section, "summary where").items():
         input_ = name in CORE or name in known
         nodes["where", name] = cell if input_ or not section else section.keys.get(name, cell)
@@ -145,7 +145,7 @@ def _summary_where(reader: ValueReader, section: Node | None, nodes: dict[tuple[
 
 def _summary_choices(reader: ValueReader, summary: Summary) -> None:
     """A value that the summary starts with must be that of some row."""
-    given, known = reader.parts["rows"], inputs(reader.host)
+    given, known = reader.parts["rows"], known_inputs(reader.host)
     for name, value in summary.where.items():
         fallback = reader.parts["defaults"].get(name, known[name].default if name in known else None)
         values = given[name].unique().to_list() if name in given.columns else [None]

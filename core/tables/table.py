@@ -162,7 +162,7 @@ def parameter_specs(host: Host) -> dict[str, Parameter]:
     return {**ownership.aliases(host), **found}
 
 
-def inputs(host: Host | None, *, scalars: bool = False) -> dict[str, Parameter]:
+def known_inputs(host: Host | None, *, scalars: bool = False) -> dict[str, Parameter]:
     """Every input of a row that is no name of a model, GPU or method; ``scalars``: also what holds for a whole table.
 
     Without a host, those that belong to no method.

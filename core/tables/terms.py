@@ -9,7 +9,7 @@ from typing import Any
 from scenario.model import kinds, shared
 from scenario.model.spec import Parameter
 from scenario.registry.host import Host
-from scenario.tables.table import inputs
+from scenario.tables.table import known_inputs
 
 Schema = dict[str, Any]
 TEXT: Schema = {"type": "string"}
@@ -33,7 +33,7 @@ class Terms:
         """Every input of a row by name; what tells which rows there are may not be blank for want of a default."""
         found: dict[str, Schema] = {name: {"anyOf": [{"$ref": f"#/definitions/{name}"}, NONE]} for name in ("model", "gpu", "method")}
         found["time_model"] = {"enum": [*self.host.time_models, None], "description": "How a pass is timed."}
-        return found | {name: value_of(p, name) for name, p in inputs(self.host).items()}
+        return found | {name: value_of(p, name) for name, p in known_inputs(self.host).items()}
 
     @cached_property
     def axes(self) -> dict[str, Schema]:
@@ -44,7 +44,7 @@ class Terms:
     def defaults(self) -> dict[str, Schema]:
         """What every row may leave to ``defaults``."""
         scalars = {name: value_of(p, name) for name, p in shared.SCALARS.items()}
-        return {name: self.inputs[name] for name in ("model", "gpu", "method", *inputs(None))} | scalars
+        return {name: self.inputs[name] for name in ("model", "gpu", "method", *known_inputs(None))} | scalars
 
 
 def mapping(properties: Mapping[str, Schema], **more: Any) -> Schema:
