@@ -80,10 +80,11 @@ def value_of(parameter: Parameter, name: str = "", *, blank: bool = True) -> Sch
     return {**found, **(_or_blank(shape) if blank else shape)}
 
 
-_RATES: Schema = {"type": ["string", "number", "array"]}
+_RATES: Schema = {"anyOf": [TEXT, {"type": "number", "minimum": 0, "maximum": 1},
+                            {"type": "array", "items": {"type": "number", "minimum": 0, "maximum": 1}}]}  # fmt: skip
 _NAMED: dict[str, Schema] = {
     "model": {"$ref": "#/definitions/model"}, "tree": TEXT,
-    "profile": {"anyOf": [_RATES, {"type": "object", "minProperties": 1, "maxProperties": 1}]},
+    "profile": {"anyOf": [*_RATES["anyOf"], {"type": "object", "minProperties": 1, "maxProperties": 1}]},
     "flag": {"enum": [0, 1, True, False]},
 }  # fmt: skip
 
