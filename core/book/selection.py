@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field, replace
 
 from scenario.model import features, parallel, serving, shared
@@ -34,44 +34,69 @@ class Selection:
 
 def select(table: Table, host: Host) -> Selection:
     """The inputs, columns and functions of a table."""
-    given = {name for name in table.rows.columns if table.rows[name].null_count() < table.rows.height} | set(table.defaults)
-    watched = {name for feature in features.FEATURES for name in feature.values}
-    values = {name: {*table.rows[name].unique().to_list(), table.defaults.get(name)} if name in table.rows.columns
-              else {table.defaults.get(name)} for name in watched}  # fmt: skip
-    found_active = features.active(given, values)
-    asked = {feature.name for feature in found_active} | table.features
+    asked = {feature.name for feature in features.active(given(table), values(table))} | table.features
     # A time model that says how long GPUs exchange data needs the columns of parallel sizes, whether or not a row gives one.
     placed = {parallel.NAME} if any(model.communication for model in time_models(table, host)) else set()
     active = [feature for feature in features.FEATURES if feature.name in asked | placed]
     unasked = frozenset(name for feature in active if feature.name not in asked for name in feature.inputs)
     on = {name for feature in active for name in (*feature.inputs, *feature.scalars)} - unasked
-    inputs = {name: parameter for name, parameter in shared.INPUTS.items() if name in on or name not in features.INPUTS}
-    scalars = {name: parameter for name, parameter in shared.SCALARS.items() if name in on or name not in features.SCALARS}
+    inputs, scalars = kept(shared.INPUTS, features.INPUTS, on), kept(shared.SCALARS, features.SCALARS, on)
+    functions = tuple(function for feature in active for function in feature.functions)
+    found = Selection(active, inputs, scalars, columns_of(active), functions, finish_of(active), unasked)
+    refuse(found.columns, [pair for feature in active for pair in feature.refusals])
+    adjust(found, table)
+    return found
+
+
+def kept(every: Mapping[str, Parameter], optional: Mapping[str, Parameter], on: set[str]) -> dict[str, Parameter]:
+    """Those of ``every`` that are no part of a feature, or of one that is on."""
+    return {name: item for name, item in every.items() if name in on or name not in optional}
+
+
+def given(table: Table) -> set[str]:
+    """The inputs that some row, or the defaults, give."""
+    rows = table.rows
+    return {name for name in rows.columns if rows[name].null_count() < rows.height} | set(table.defaults)
+
+
+def values(table: Table) -> dict[str, set[float | str | None]]:
+    """What rows and defaults give to the inputs of which single values ask for a feature."""
+    watched = {name for feature in features.FEATURES for name in feature.values}
+    rows = table.rows
+    return {name: {*(rows[name].unique().to_list() if name in rows.columns else ()), table.defaults.get(name)} for name in watched}
+
+
+def columns_of(active: list[Feature]) -> dict[str, Column]:
+    """The shared columns as these features add to them, replace and extend them."""
     columns = dict(shared.COLUMNS)
     for feature in active:
         columns |= feature.columns
     for feature in active:
         columns |= {name: column for name, column in feature.changes.items() if name in columns}
-    for feature in active:
-        for name, term in feature.extends.items():
-            columns[name] = replace(columns[name], formula=f"{columns[name].formula} + {term}")
+    for name, term in (pair for feature in active for pair in feature.extends.items()):
+        columns[name] = replace(columns[name], formula=f"{columns[name].formula} + {term}")
+    return columns
+
+
+def finish_of(active: list[Feature]) -> dict[str, list[str]]:
+    """The formulas that give inputs their effective value."""
     finish: dict[str, list[str]] = {}
-    for feature in active:
-        for name, formula in feature.finish.items():
-            finish.setdefault(name, []).append(formula)
-    refuse(columns, [pair for feature in active for pair in feature.refusals])
-    found = Selection(active, inputs, scalars, columns, tuple(f for feature in active for f in feature.functions), finish, unasked)
+    for name, formula in (pair for feature in active for pair in feature.finish.items()):
+        finish.setdefault(name, []).append(formula)
+    return finish
+
+
+def adjust(found: Selection, table: Table) -> None:
+    """Inputs that are otherwise in this table: how many GPUs there may be, and which context a row has that gives none."""
+    inputs = found.inputs
     if found.uses("auto"):
-        automatic = '#,##0;-#,##0;"auto"'
-        inputs["gpus"] = replace(inputs["gpus"], format=automatic)
+        inputs["gpus"] = replace(inputs["gpus"], format='#,##0;-#,##0;"auto"')
     else:
         inputs["gpus"] = replace(inputs["gpus"], low=1)
-    if found.uses("requests") and "context" not in table.defaults:
-        rows = table.rows
-        if "context" not in rows.columns or rows["context"].null_count():
-            inputs["context"] = replace(inputs["context"], derive="prefill_tokens + output_tokens / 2",
-                                        doc=f"{inputs['context'].doc} Blank: the prompt and half the output.")  # fmt: skip
-    return found
+    missing = "context" not in table.rows.columns or table.rows["context"].null_count()
+    if found.uses("requests") and "context" not in table.defaults and missing:
+        doc = f"{inputs['context'].doc} Blank: the prompt and half the output."
+        inputs["context"] = replace(inputs["context"], derive="prefill_tokens + output_tokens / 2", doc=doc)
 
 
 def seen(names: Iterable[str]) -> frozenset[str]:

@@ -149,44 +149,75 @@ def _entry(
     if not isinstance(node.value, dict):
         source.say(node, f"a {what} is a mapping of its fields, not {node.kind}")
         return None
-    values: dict[str, float | None] = dict(old.values) if old else {field: p.default for field, p in fields.items()}  # type: ignore[misc]
-    said: dict[str, Any] = {}
     before = len(source.problems)
-    if what == "model" and "hf_config" in node.value:
+    values: dict[str, float | None] = dict(old.values) if old else blank_values(fields)
+    said: dict[str, Any] = {}
+    configured = what == "model" and "hf_config" in node.value
+    if configured:
         values, said = _from_config(source, node, fields)
     for field_name, cell in node.value.items():
-        place = node.keys.get(field_name, cell)
-        if field_name == "hf_config" and what == "model":
+        if configured and field_name == "hf_config":
             continue
-        if field_name in ("title", "source", "date", "unverified", *notes):
+        if field_name in (*BESIDE, *notes):
             said[field_name] = note(source, field_name, cell)
         elif field_name not in fields:
-            source.unknown(place, field_name, f"{what} field", [*fields, "title", "source", "date", "unverified", *notes])
-        elif cell.value is None:
-            values[field_name] = fields[field_name].default  # type: ignore[assignment]
+            place = node.keys.get(field_name, cell)
+            source.unknown(place, field_name, f"{what} field", [*fields, *BESIDE, *notes])
         else:
-            value = number(source, field_name, fields[field_name], cell)
-            if value is not None:
-                values[field_name] = value
+            values |= _value(source, field_name, fields[field_name], cell)
     if len(source.problems) > before:
         return None
     missing = [field for field in _required(what, values) if not values.get(field)]
     if missing:
         source.say(key, f"{what} '{name}' lacks {', '.join(missing)}")
         return None
-    for part, whole in _PARTS if what == "model" else ():
+    if what == "model" and not _parts_fit(source, key, node, values):
+        return None
+    return _built(old, name, values, said, origin, notes, configured)
+
+
+BESIDE = ("title", "source", "date", "unverified")
+"""What an entry says beside its numbers."""
+
+
+def blank_values(fields: Mapping[str, Parameter]) -> dict[str, float | None]:
+    """The values of an entry that says nothing."""
+    return {field: p.default for field, p in fields.items()}  # type: ignore[misc]
+
+
+def _value(source: Source, name: str, parameter: Parameter, cell: Node) -> dict[str, float | None]:
+    """The value that a cell gives to a field, if it gives one; a blank is the field's default."""
+    if cell.value is None:
+        return {name: parameter.default}  # type: ignore[dict-item]
+    value = number(source, name, parameter, cell)
+    return {} if value is None else {name: value}
+
+
+def _parts_fit(source: Source, key: Node, node: Node, values: Mapping[str, float | None]) -> bool:
+    """Whether no field of a model is more than what it is a part of; the first that is more is noted."""
+    for part, whole in _PARTS:
         if (values[part] or 0) > (values[whole] or 0):
             place = next((node.value[field] for field in (part, whole) if field in node.value), key)
             source.say(place, f"{part} ({values[part]:g}) cannot be more than {whole} ({values[whole] or 0:g})")
-            return None
-    default = f"{old.source} (changed by the table)" if old and old.source else "the table" if origin == "table" else ""
-    kept = old.notes if old and "hf_config" not in node.value else {}
+            return False
+    return True
+
+
+def _built(
+    old: Entry | None, name: str, values: Mapping[str, float | None], said: Mapping[str, Any], origin: str,
+    notes: tuple[str, ...], configured: bool,
+) -> Entry:  # fmt: skip
+    """An entry with what is said of it; what is not said is that of the entry it changes."""
+    title, date, verified, source = name, "", True, "the table" if origin == "table" else ""
+    kept: Mapping[str, Any] = {}
+    if old:
+        title, verified = old.title, old.verified
+        date = "" if "source" in said else old.date
+        source = f"{old.source} (changed by the table)" if old.source else source
+        kept = {} if configured else old.notes
     notes_said = {**kept, **{note: said[note] for note in (*notes, "warnings") if note in said}}
-    return Entry(
-        name, str(said.get("title") or (old.title if old else name)), values, str(said.get("source") or default),
-        str(said.get("date") or (old.date if old and "source" not in said else "")),
-        not said.get("unverified", False) and (old is None or old.verified), origin, notes_said,
-    )  # fmt: skip
+    return Entry(name, str(said.get("title") or title), values, str(said.get("source") or source), str(said.get("date") or date),
+                 verified and not said.get("unverified", False), origin, notes_said)  # fmt: skip
 
 
 def same_but_case(source: Source, key: Node, name: str, known: Mapping[str, Any], what: str) -> bool:
@@ -203,7 +234,7 @@ def _from_config(source: Source, node: Node, fields: Mapping[str, Parameter]) ->
     from scenario.catalogs.hf import config as hf
 
     cell = node.value["hf_config"]
-    values: dict[str, float | None] = {field: p.default for field, p in fields.items()}  # type: ignore[misc]
+    values = blank_values(fields)
     if not isinstance(cell.value, str):
         source.say(cell, f"hf_config is the path of a config.json, not {cell.kind}")
         return values, {}

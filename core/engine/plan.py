@@ -21,7 +21,7 @@ from scenario.engine.plan_steps import TYPES, Code, Combined, Grain, Step, Store
 from scenario.engine.sharing import is_leaf, share, tests
 from scenario.formulas import graph
 from scenario.formulas.expr import Call, If, Name, Node, names, rebuild
-from scenario.formulas.fold import Literal, fold, literal
+from scenario.formulas.partial import Literal, fold, literal
 from scenario.formulas.to_polars import compile_polars
 
 COMBINATIONS = 60_000

@@ -8,7 +8,7 @@ from typing import Any
 
 from scenario.formulas.expr import Call, Compare, If, Logic, Name, Node, rebuild, walk
 from scenario.formulas.facts import FLAG
-from scenario.formulas.fold import Literal, literal
+from scenario.formulas.partial import Literal, literal
 
 
 def share(columns: Mapping[str, tuple[Node, str]]) -> dict[str, tuple[Node, str]]:

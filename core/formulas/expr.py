@@ -47,6 +47,7 @@ LITERALS: dict[str, Callable[[Span], Node]] = {
     "true": lambda span: Flag(True, span=span),
     "false": lambda span: Flag(False, span=span),
 }
+_UNARY: dict[type[ast.unaryop], Callable[..., Node]] = {ast.USub: Negate, ast.Not: Not}
 _COMPREHENSION = ("a comprehension", "")
 REFUSED: dict[type[ast.AST], tuple[str, str]] = {
     ast.Attribute: ("an attribute", "a formula has no attributes; write a plain column name"),
@@ -143,19 +144,10 @@ class _Reader:
             case ast.Constant():
                 return self.constant(node, span)
             case ast.Name(id=name):
-                if name in LITERALS:
-                    return LITERALS[name](span)
-                if name in CONSTANTS:
-                    return Number(CONSTANTS[name], span=span)
-                if not NAME.match(name):
-                    return self.unnameable(node, name)
-                return Name(name, span=span)
-            case ast.UnaryOp(op=ast.USub(), operand=operand):
-                return Negate(self.read(operand, below), span=span)
-            case ast.UnaryOp(op=ast.UAdd(), operand=operand):
-                return self.read(operand, below)
-            case ast.UnaryOp(op=ast.Not(), operand=operand):
-                return Not(self.read(operand, below), span=span)
+                return self.name(node, name, span)
+            case ast.UnaryOp(op=ast.USub() | ast.UAdd() | ast.Not() as op, operand=operand):
+                inner = self.read(operand, below)
+                return inner if isinstance(op, ast.UAdd) else _UNARY[type(op)](inner, span=span)
             case ast.BinOp(op=op) if type(op) in BINARY:
                 return self.binary(node, span, depth)
             case ast.BoolOp(op=op, values=values):
@@ -167,15 +159,25 @@ class _Reader:
                 # A chain of `else` counts as one level: it reads as a list of cases.
                 tail = self.read(other, depth if isinstance(other, ast.IfExp) else below)
                 return If(self.read(test, below), self.read(then, below), tail, span=span)
-            case ast.Call(func=ast.Name(id=name), args=args, keywords=keywords):
-                if not NAME.match(name):
-                    return self.unnameable(node, name)
-                if keywords or any(isinstance(arg, ast.Starred) for arg in args):
-                    return self.refuse(node, "a function takes its arguments by position")
-                return Call(name, tuple(self.read(arg, below) for arg in args), span=span)
-            case ast.Call(func=func):
-                return self.refuse(node, "only a named function can be called", at=func)
+            case ast.Call():
+                return self.call(node, span, below)
         return self.foreign(node, getattr(node, "op", node))
+
+    def name(self, node: ast.Name, name: str, span: Span) -> Node:
+        if name in LITERALS:
+            return LITERALS[name](span)
+        if name in CONSTANTS:
+            return Number(CONSTANTS[name], span=span)
+        return Name(name, span=span) if NAME.match(name) else self.unnameable(node, name)
+
+    def call(self, node: ast.Call, span: Span, below: int) -> Node:
+        if not isinstance(node.func, ast.Name):
+            return self.refuse(node, "only a named function can be called", at=node.func)
+        if not NAME.match(node.func.id):
+            return self.unnameable(node, node.func.id)
+        if node.keywords or any(isinstance(arg, ast.Starred) for arg in node.args):
+            return self.refuse(node, "a function takes its arguments by position")
+        return Call(node.func.id, tuple(self.read(arg, below) for arg in node.args), span=span)
 
     def unnameable(self, node: ast.AST, name: str) -> Node:
         return self.refuse(node, f"'{name}' is not a name: letters, digits and _ , a letter first")

@@ -27,47 +27,70 @@ def problem(text: str, span: Span, message: str, hint: str = "") -> Problem:
 
 def refuse_early(text: str, deepest: int) -> None:
     """Raises :class:`FormulaError` at the first character that cannot stand where it does."""
-    opened: list[tuple[str, Span]] = []
-    quote, quoted = "", (1, 1)
-    line, start = 1, 0
-    for index, char in enumerate(text):
-        span = (line, index - start + 1)
-        if char == "\n":
-            if quote:
-                break
-            line, start = line + 1, index + 1
-        elif not char.isprintable() and char != "\t":
-            name = unicodedata.name(char, "a control character").lower()
-            raise FormulaError(problem(text, span, f"U+{ord(char):04X} ({name}) has no place in a formula"))
-        elif quote:
-            if char == "\\":
-                raise FormulaError(problem(text, span, "a text in a formula has no backslash"))
-            if char == quote:
-                if span == (quoted[0], quoted[1] + 1):
-                    said = "an empty text is not part of the formula language"
-                    raise FormulaError(problem(text, quoted, said, "what has no value is written blank"))
-                quote = ""
-        elif char in "\"'":
-            quote, quoted = char, span
-        elif char in "([{":
-            opened.append((char, span))
-            if len(opened) > deepest:
-                raise FormulaError(problem(text, span, f"the formula is nested deeper than {deepest} levels"))
-        elif char in _PAIRS:
-            if not opened or opened[-1][0] != _PAIRS[char]:
-                raise FormulaError(problem(text, span, f"there is no opening bracket for this '{char}'"))
-            opened.pop()
-        elif not char.isascii():
-            hint = f"write {_MEANT[char]}" if char in _MEANT else "names and numbers are written with plain letters and digits"
-            raise FormulaError(problem(text, span, f"'{char}' has no meaning in a formula", hint))
-        elif char in "#;\\`$?!" and text[index : index + 2] != "!=":
-            raise FormulaError(problem(text, span, f"'{char}' has no meaning in a formula"))
+    _Scan(text, deepest).run()
     if text.lstrip().startswith("="):
         raise FormulaError(problem(text, (1, 1), "a formula is written without the '=' in front"))
-    if quote:
-        raise FormulaError(problem(text, quoted, "a text is never closed"))
-    if opened:
-        raise FormulaError(problem(text, opened[-1][1], "a bracket is never closed"))
+
+
+class _Scan:
+    """A walk over the characters of a formula: the quote and the brackets that are open."""
+
+    def __init__(self, text: str, deepest: int) -> None:
+        self.text, self.deepest = text, deepest
+        self.opened: list[tuple[str, Span]] = []
+        self.quote, self.quoted = "", (1, 1)
+
+    def refuse(self, span: Span, message: str, hint: str = "") -> FormulaError:
+        return FormulaError(problem(self.text, span, message, hint))
+
+    def run(self) -> None:
+        line, start = 1, 0
+        for index, char in enumerate(self.text):
+            span = (line, index - start + 1)
+            if char == "\n":
+                if self.quote:
+                    break
+                line, start = line + 1, index + 1
+            elif not char.isprintable() and char != "\t":
+                name = unicodedata.name(char, "a control character").lower()
+                raise self.refuse(span, f"U+{ord(char):04X} ({name}) has no place in a formula")
+            elif self.quote:
+                self.inside(char, span)
+            elif char in "\"'":
+                self.quote, self.quoted = char, span
+            else:
+                self.outside(char, span, self.text[index : index + 2])
+        if self.text.lstrip().startswith("="):
+            return
+        if self.quote:
+            raise self.refuse(self.quoted, "a text is never closed")
+        if self.opened:
+            raise self.refuse(self.opened[-1][1], "a bracket is never closed")
+
+    def inside(self, char: str, span: Span) -> None:
+        """A character of a text."""
+        if char == "\\":
+            raise self.refuse(span, "a text in a formula has no backslash")
+        if char == self.quote:
+            if span == (self.quoted[0], self.quoted[1] + 1):
+                raise self.refuse(self.quoted, "an empty text is not part of the formula language", "what has no value is written blank")
+            self.quote = ""
+
+    def outside(self, char: str, span: Span, pair: str) -> None:
+        """A character of the formula itself; ``pair`` is it and the next."""
+        if char in _PAIRS.values():
+            self.opened.append((char, span))
+            if len(self.opened) > self.deepest:
+                raise self.refuse(span, f"the formula is nested deeper than {self.deepest} levels")
+        elif char in _PAIRS:
+            if not self.opened or self.opened[-1][0] != _PAIRS[char]:
+                raise self.refuse(span, f"there is no opening bracket for this '{char}'")
+            self.opened.pop()
+        elif not char.isascii():
+            hint = f"write {_MEANT[char]}" if char in _MEANT else "names and numbers are written with plain letters and digits"
+            raise self.refuse(span, f"'{char}' has no meaning in a formula", hint)
+        elif char in "#;\\`$?!" and pair != "!=":
+            raise self.refuse(span, f"'{char}' has no meaning in a formula")
 
 
 def syntax_problem(text: str, error: SyntaxError) -> FormulaError:

@@ -107,6 +107,14 @@ class _Compiler:
         text, own = self.ranked(node)
         return text if own >= rank else f"({text})"
 
+    def logic(self, op: str, parts: tuple[Node, ...]) -> str:
+        """A chain of ``and`` or ``or`` that stops early, which a spreadsheet's own do not."""
+        text = self.text(parts[-1])
+        for part in reversed(parts[:-1]):
+            left = self.text(part)
+            text = f"IF({left},{text},FALSE)" if op == "and" else f"IF({left},TRUE,{text})"
+        return text
+
     def ranked(self, node: Node) -> tuple[str, int]:
         atom = _RANK["atom"]
         match node:
@@ -132,11 +140,7 @@ class _Compiler:
             case Compare(op=op, left=left, right=right):
                 return self.compare(op, left, right)
             case Logic(op=op, parts=parts):
-                text = self.text(parts[-1])
-                for part in reversed(parts[:-1]):
-                    left_text = self.text(part)
-                    text = f"IF({left_text},{text},FALSE)" if op == "and" else f"IF({left_text},TRUE,{text})"
-                return text, atom
+                return self.logic(op, parts), atom
             case If(test=test, then=then, other=other):
                 return f"IF({self.text(test)},{self.text(then)},{self.text(other)})", atom
             case Call(function=function, args=args):

@@ -6,7 +6,8 @@ with the extra ``scenario-engine[calibrate]``.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+import functools
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 import numpy as np
@@ -35,10 +36,7 @@ def evaluate(node: Node, values: Mapping[str, Array], vectors: Vectors | None = 
         case Not(operand=operand):
             return np.logical_not(of(operand))
         case Logic(op=op, parts=parts):
-            result = of(parts[0])
-            for part in parts[1:]:
-                result = np.logical_and(result, of(part)) if op == "and" else np.logical_or(result, of(part))
-            return result
+            return functools.reduce(np.logical_and if op == "and" else np.logical_or, [of(part) for part in parts])
         case If(test=test, then=then, other=other):
             return _where(of(test), of(then), of(other))
         case Binary(op=op, left=left, right=right):
@@ -51,16 +49,21 @@ def evaluate(node: Node, values: Mapping[str, Array], vectors: Vectors | None = 
         case Call(function="at"):
             raise FormulaError("acceptance profiles are not fitted: at() has no place in a time model that is calibrated")
         case Call(function="choose", args=(number, *arms)):
-            index = np.unique(np.trunc(np.nan_to_num(np.asarray(of(number), dtype=float))))
-            result = np.nan
-            for place in index:  # only the arms that some row takes
-                if 1 <= place <= len(arms):
-                    arm = of(arms[int(place) - 1])
-                    result = arm if len(index) == 1 else _where(np.trunc(of(number)) == place, arm, result)
-            return result
+            return _choose(of(number), [functools.partial(of, arm) for arm in arms])
         case Call(function=function, args=args):
             return _FUNCTIONS[function](*(of(arg) for arg in args))
     raise AssertionError(node)
+
+
+def _choose(number: Array, arms: Sequence[Callable[[], Array]]) -> Array:
+    """The arm of each row's number; only the arms that some row takes are computed."""
+    index = np.unique(np.trunc(np.nan_to_num(np.asarray(number, dtype=float))))
+    result: Array = np.nan
+    for place in index:
+        if 1 <= place <= len(arms):
+            arm = arms[int(place) - 1]()
+            result = arm if len(index) == 1 else _where(np.trunc(number) == place, arm, result)
+    return result
 
 
 def _where(test: Array, then: Array, other: Array) -> Array:

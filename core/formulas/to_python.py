@@ -35,25 +35,26 @@ def evaluate(node: Node, values: Mapping[str, Value], vectors: Vectors | None = 
             value = evaluate(operand, values, vectors)
             return None if value is None else not value
         case Logic(op=op, parts=parts):
-            for part in parts:
-                value = evaluate(part, values, vectors)
-                if value is None or value != (op == "and"):
-                    return value
-            return op == "and"
+            return _logic(op, parts, values, vectors)
         case If(test=test, then=then, other=other):
             condition = evaluate(test, values, vectors)
-            if condition is None:
+            return None if condition is None else evaluate(then if condition else other, values, vectors)
+        case Binary(op=op, left=left, right=right) | Compare(op=op, left=left, right=right):
+            a, b = evaluate(left, values, vectors), evaluate(right, values, vectors)
+            if a is None or b is None:
                 return None
-            return evaluate(then if condition else other, values, vectors)
-        case Binary(op=op, left=left, right=right):
-            a, b = evaluate(left, values, vectors), evaluate(right, values, vectors)
-            return None if a is None or b is None else _finite(_arithmetic(op, a, b))
-        case Compare(op=op, left=left, right=right):
-            a, b = evaluate(left, values, vectors), evaluate(right, values, vectors)
-            return None if a is None or b is None else _COMPARE[op](a, b)
+            return _COMPARE[op](a, b) if op in _COMPARE else _finite(_arithmetic(op, a, b))
         case Call(function=function, args=args):
             return _call(function, args, values, vectors or Vectors())
     raise AssertionError(node)
+
+
+def _logic(op: str, parts: tuple[Node, ...], values: Mapping[str, Value], vectors: Vectors | None) -> Value:
+    for part in parts:
+        value = evaluate(part, values, vectors)
+        if value is None or value != (op == "and"):
+            return value
+    return op == "and"
 
 
 _COMPARE: dict[str, Callable[[Any, Any], bool]] = {

@@ -114,36 +114,19 @@ def name_problems(place: str, name: str) -> list[Problem]:
 
 def _check_method(method: Method, host: Host) -> list[Problem]:
     problems = _slug("method", method.name)
-    known = shared_names()
     if "+" in str(method.name):
         problems.append(Problem("a method's name has no '+': that joins methods"))
-    env: dict[str, Facts] = dict(known)
+    env: dict[str, Facts] = dict(shared_names())
+    own = {name: Facts(low=-1e30, high=1e30, blank=True) for name in method.columns if name not in shared.OPEN}
     for name, parameter in method.parameters.items():
         place = f"method '{method.name}', parameter '{name}'"
-        if not isinstance(parameter, Parameter):
+        if isinstance(parameter, Parameter):
+            problems += _check_own_parameter(place, name, parameter, host)
+            env |= _parameter_names(name, parameter)
+        else:
             problems.append(Problem(f"{type(parameter).__name__} where Parameter is due", place=place))
-            continue
-        problems += name_problems(place, name) + _check_parameter(place, parameter)
-        if name in known:
-            problems.append(Problem(f"'{name}' is already a shared name", "choose another name", place=place))
-        if parameter.kind == "model":
-            env |= {f"{name}_{field}": Facts(low=0, high=1e18, blank=True)
-                    for field in (*entities.MODEL_FIELDS, *entities.MODEL_COLUMNS)}  # fmt: skip
-        for other in host.methods.values():
-            mine = other.parameters.get(name)
-            if mine is not None and name in SHARED and mine.kind != parameter.kind and (is_text(mine) or is_text(parameter)):
-                problems.append(Problem(f"method '{other.name}' has a parameter of this name and another kind", place=place))
-        env[name] = parameter_facts(parameter)
     for name, column in method.columns.items():
-        if name not in shared.OPEN:
-            place = f"method '{method.name}', column '{name}'"
-            problems += name_problems(place, name)
-            if name in known or name in method.parameters:
-                near = nearest(name, shared.OPEN) or "open questions: " + ", ".join(shared.OPEN)
-                problems.append(Problem(f"'{name}' is computed by the engine, or is a parameter", near, place=place))
-        elif not isinstance(column, Column):
-            problems.append(Problem(f"{type(column).__name__} where Column is due", place=f"method '{method.name}', '{name}'"))
-    own = {name: Facts(low=-1e30, high=1e30, blank=True) for name in method.columns if name not in shared.OPEN}
+        problems += _check_column_name(method, name, column)
     for name, column in method.columns.items():
         if isinstance(column, Column):
             wanted = "number" if name in shared.OPEN else ""
@@ -152,6 +135,37 @@ def _check_method(method: Method, host: Host) -> list[Problem]:
         if isinstance(parameter, Parameter) and parameter.derive:
             place = f"method '{method.name}', parameter '{name}'"
             problems += _check_formula(place, parameter.derive, env | own, host, "number")
+    return problems
+
+
+def _check_own_parameter(place: str, name: str, parameter: Parameter, host: Host) -> list[Problem]:
+    """What is wrong with a parameter of a method; one on the shared list is of one kind in all methods."""
+    problems = name_problems(place, name) + _check_parameter(place, parameter)
+    if name in shared_names():
+        problems.append(Problem(f"'{name}' is already a shared name", "choose another name", place=place))
+    for other in host.methods.values() if name in SHARED else ():
+        mine = other.parameters.get(name)
+        if mine is not None and mine.kind != parameter.kind and (is_text(mine) or is_text(parameter)):
+            problems.append(Problem(f"method '{other.name}' has a parameter of this name and another kind", place=place))
+    return problems
+
+
+def _parameter_names(name: str, parameter: Parameter) -> dict[str, Facts]:
+    """What formulas may read because of a parameter: itself, and the fields of the model that it names."""
+    fields_ = (*entities.MODEL_FIELDS, *entities.MODEL_COLUMNS) if parameter.kind == "model" else ()
+    return {**{f"{name}_{field}": Facts(low=0, high=1e18, blank=True) for field in fields_}, name: parameter_facts(parameter)}
+
+
+def _check_column_name(method: Method, name: str, column: Column) -> list[Problem]:
+    """What is wrong with the name of a method's column: an open question, or a name of the method's own."""
+    if name in shared.OPEN:
+        place = f"method '{method.name}', '{name}'"
+        return [] if isinstance(column, Column) else [Problem(f"{type(column).__name__} where Column is due", place=place)]
+    place = f"method '{method.name}', column '{name}'"
+    problems = name_problems(place, name)
+    if name in shared_names() or name in method.parameters:
+        near = nearest(name, shared.OPEN) or "open questions: " + ", ".join(shared.OPEN)
+        problems.append(Problem(f"'{name}' is computed by the engine, or is a parameter", near, place=place))
     return problems
 
 

@@ -6,7 +6,7 @@ from typing import Any
 
 from scenario.book import timing
 from scenario.book.book import Book, EntityTable
-from scenario.book.optional_columns import scalar_name
+from scenario.book.scope import scalar_name
 from scenario.common.errors import nearest
 from scenario.common.yamltree import Node
 from scenario.formulas.vectors import POSITIONS

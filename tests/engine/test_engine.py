@@ -13,7 +13,7 @@ from scenario import api
 from scenario.book.book import Lookup
 from scenario.common.errors import TableError
 from scenario.engine.evaluator import Evaluator
-from scenario.formulas.fold import fold
+from scenario.formulas.partial import fold
 from scenario.formulas.to_python import evaluate
 from scenario.model import shared
 
