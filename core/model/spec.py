@@ -62,9 +62,10 @@ class Parameter:
 class Method:
     """A decoding method: what it asks (``parameters``) and what it answers (``columns``).
 
-    ``columns`` maps one of the engine's open questions (see ``scenario list columns``) or a new name to
-    its formula; a new name is a column of this method's rows alone. Questions about weights make it a
-    quantization that stacks with a drafting method (``int4+eagle``).
+    ``columns`` maps the engine's open questions (see ``scenario list columns``) to their formulas, ``helpers`` further
+    names: columns of this method's rows alone, which its formulas may read. (A name that a formula of the method reads may
+    stand under ``columns`` as well, as in plugins written before ``helpers`` was there.) Questions about weights make it
+    a quantization that stacks with a drafting method (``int4+eagle``).
     """
 
     name: str
@@ -74,6 +75,12 @@ class Method:
     columns: Mapping[str, Column] = field(default_factory=dict)
     source: str = ""
     api: int = API
+    helpers: Mapping[str, Column] = field(default_factory=dict)
+
+    def __post_init__(self) -> None:
+        """Helpers are columns, too: whoever reads ``columns`` has both."""
+        if self.helpers and isinstance(self.columns, Mapping) and isinstance(self.helpers, Mapping):
+            object.__setattr__(self, "columns", {**self.helpers, **self.columns})
 
 
 @dataclass(frozen=True)

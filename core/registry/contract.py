@@ -91,8 +91,23 @@ def check_item(item: Any, host: Host) -> None:
         problems = type_problems(f"column '{name}'", item.column)
     if not problems:
         problems = list(_CHECKS[type(item)](item, host))
+    if isinstance(item, Method) and not problems:
+        problems = misspelt(item)
     if problems:
         raise PluginError(problems)
+
+
+def misspelt(method: Method) -> list[Problem]:
+    """Columns that answer no open question, are declared as no helper and read by nobody, but are called much like a question."""
+    formulas = [column.formula for column in method.columns.values()] + [p.derive for p in method.parameters.values() if p.derive]
+    read = {name for formula in formulas for name in expr.names(expr.parse(formula))}
+    others = [name for name in method.columns if name not in shared.OPEN and name not in method.helpers and name not in read]
+    near = {name: nearest(name, shared.OPEN) for name in others}
+    declared = [Problem(f"'{name}' answers no open question, and a helper of this name is a question itself",
+                        place=f"method '{method.name}', column '{name}'") for name in method.helpers if name in shared.OPEN]  # fmt: skip
+    return declared + [
+        Problem(f"'{name}' is no open question, and no formula of the method reads it", f"{hint} a helper stands under helpers=",
+                place=f"method '{method.name}', column '{name}'") for name, hint in near.items() if hint]  # fmt: skip
 
 
 def _slug(kind: str, name: str) -> list[Problem]:
@@ -218,7 +233,7 @@ _FIELDS: dict[str, tuple[type, ...]] = {
     "title": (str,), "doc": (str,), "source": (str,), "unit": (str,), "format": (str,), "formula": (str,), "derive": (str,),
     "kind": (str,), "low": (int, float, type(None)), "high": (int, float, type(None)), "above": (int, float, type(None)),
     "default": (int, float, str, type(None)), "choices": (tuple, list), "arguments": (tuple, list), "suffixes": (tuple, list),
-    "parameters": (Mapping,), "columns": (Mapping,), "values": (Mapping,), "column": (Column,), "write": (Callable,),  # type: ignore[dict-item]
+    "parameters": (Mapping,), "columns": (Mapping,), "helpers": (Mapping,), "values": (Mapping,), "column": (Column,), "write": (Callable,),  # type: ignore[dict-item]
     "max_rows": (int, type(None)), "text": (bool,), "method": (str,),
 }  # fmt: skip
 
