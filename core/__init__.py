@@ -16,6 +16,7 @@ from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
     from scenario.api import check, run
+    from scenario.ask import best, compare, diff, explain, gpus, methods, models, sensitivity
     from scenario.book.book import Book, EntityTable, Field, Scalar
     from scenario.common.errors import FormulaError, OutputError, PluginError, Problem, ScenarioError, TableError
     from scenario.common.numbers import show_value
@@ -33,6 +34,7 @@ __version__ = "0.2.0"
 
 _MODULES = {
     "api": ("run", "check"),
+    "ask": ("best", "compare", "diff", "explain", "gpus", "methods", "models", "sensitivity"),
     "book.book": ("Book", "EntityTable", "Field", "Scalar"),
     "common.errors": ("FormulaError", "OutputError", "PluginError", "Problem", "ScenarioError", "TableError"),
     "common.numbers": ("show_value",),
@@ -50,9 +52,11 @@ _MODULES = {
 _LAZY = {name: module for module, names in _MODULES.items() for name in names}
 
 __all__ = [
-    "UNLIMITED", "Book", "Column", "EntityTable", "Exporter", "Field", "FormulaError", "Function", "Method", "NamedColumn", "OutputError", "Parameter",
-    "PluginError", "Preset", "Problem", "Result", "Scalar", "ScenarioError", "TableError", "TimeModel", "check", "compile_excel", "compile_js",
-    "compile_polars", "compile_text", "escape_markdown", "hookimpl", "names", "run", "show_value",
+    "UNLIMITED", "Book", "Column", "EntityTable", "Exporter", "Field", "FormulaError", "Function", "Method",
+    "NamedColumn", "OutputError", "Parameter", "PluginError", "Preset", "Problem", "Result", "Scalar",
+    "ScenarioError", "TableError", "TimeModel", "best", "check", "compare", "compile_excel", "compile_js",
+    "compile_polars", "compile_text", "diff", "escape_markdown", "explain", "gpus", "hookimpl", "methods", "models",
+    "names", "run", "sensitivity", "show_value",
 ]  # fmt: skip
 
 

@@ -2,20 +2,32 @@
 
 from __future__ import annotations
 
+import html
+import io
 from dataclasses import dataclass, field, replace
 from pathlib import Path
+from typing import TYPE_CHECKING, Any
 
 import polars as pl
 
 from scenario import output as files
 from scenario.book.book import Book
+from scenario.common.errors import OutputError, Problem, nearest
+from scenario.common.numbers import show_value
 from scenario.engine.evaluator import Evaluator
 from scenario.registry.host import Host
+
+if TYPE_CHECKING:
+    import pandas as pd
 
 LEFT_OUT = "#| "
 """How the lines of a table begin that give rows which ``where`` left out."""
 MOST_LEFT_OUT = 5_000
 """Rows that are kept that way."""
+FIRST_COLUMNS = ("id", "model", "gpu", "batch", "method", "tpot_ms", "tokens_per_s", "speedup", "usd_per_million_tokens", "memory_gb", "status")
+"""What a notebook shows of a result, beside the table's own columns."""
+FIRST_ROWS = 20
+"""Rows that a notebook shows."""
 
 
 @dataclass(frozen=True)
@@ -48,6 +60,44 @@ class Sensitivity:
     still: tuple[str, ...] = ()
 
 
+@dataclass(frozen=True)
+class Page:
+    """A live page in a notebook, or one chart of it: its HTML is shown inside a frame that reaches no network."""
+
+    text: str
+    height: int = 900
+
+    def _repr_html_(self) -> str:
+        frame = f'<iframe sandbox="allow-scripts allow-downloads" width="100%" height="{self.height}" style="border:0" title="scenario"'
+        return f'{frame} srcdoc="{html.escape(self.text, quote=True)}"></iframe>'
+
+    def __repr__(self) -> str:
+        return f"Page of {len(self.text):,} characters: show it as the last line of a notebook's cell"
+
+
+@dataclass(frozen=True)
+class Plots:
+    """The charts of a result's live page, each alone; ``result.plot.speedup()``."""
+
+    result: Result
+
+    def pareto(self) -> Page:
+        """Throughput per GPU against speed per user, with the line that no other row beats."""
+        return self.result.page(only="pareto")
+
+    def price(self) -> Page:
+        """Dollars per million output tokens against batch."""
+        return self.result.page(only="price")
+
+    def passes(self) -> Page:
+        """Time of a pass against token rows, with the ridge."""
+        return self.result.page(only="pass")
+
+    def speedup(self) -> Page:
+        """Speedup over vanilla decoding against batch, and where it stops paying."""
+        return self.result.page(only="speedup")
+
+
 @dataclass
 class Result:
     """A computed table.
@@ -75,6 +125,61 @@ class Result:
     def units(self) -> dict[str, str]:
         """The unit of every column of :attr:`frame`; empty for counts, ratios and text."""
         return {item.name: item.unit for item in self.book.public}
+
+    def __len__(self) -> int:
+        return self.full.height
+
+    def __getitem__(self, name: str) -> pl.Series:
+        """A column of :attr:`frame` by name. Raises KeyError, with the name that was probably meant."""
+        names = [item.name for item in self.book.public]
+        if name not in names:
+            raise KeyError(f"there is no column '{name}'; {nearest(name, names) or 'result.frame.columns lists them'}")
+        return self.full[name]
+
+    def __repr__(self) -> str:
+        title = self.book.table.title or "a table"
+        return f"<Result: {title[:80]}: {len(self):,} rows, {len(self.book.public)} columns; {self.basis}>"
+
+    def _repr_html_(self) -> str:
+        """A compact table for notebooks: the first rows, the main columns and the table's own, and what the numbers are."""
+        shown = [self.book.fields[name] for name in (*FIRST_COLUMNS, *self.book.table.columns) if name in self.book.fields]
+        heads = "".join(f"<th>{html.escape(item.name)}<br><small>{html.escape(item.unit)}</small></th>" for item in shown)
+        rows = self.full.select([item.name for item in shown]).head(FIRST_ROWS).iter_rows()
+        body = "".join(f"<tr>{''.join(_cell(value) for value in row)}</tr>" for row in rows)
+        more = f"; the first {FIRST_ROWS} of {len(self):,} rows" if len(self) > FIRST_ROWS else ""
+        notes = f"{html.escape(self.basis)}{more}; {len(self.book.public)} columns in result.frame"
+        return f"<h4>{html.escape(self.book.table.title)}</h4><table><tr>{heads}</tr>{body}</table><p><small>{notes}</small></p>"
+
+    @property
+    def basis(self) -> str:
+        """What the times are, in words."""
+        words = {"bound": "times are a lower bound: no server is faster, real ones are slower",
+                 "estimate": "times are an estimate, with its range in the low and high columns"}  # fmt: skip
+        return "; ".join(words.get(name, f"times by the model '{name}'") for name in self.book.time_models)
+
+    def to_polars(self) -> pl.DataFrame:
+        """:attr:`frame`."""
+        return self.frame
+
+    def to_pandas(self) -> pd.DataFrame:
+        """:attr:`frame` as a pandas DataFrame; blank numbers are NaN. Raises :class:`scenario.OutputError` without pandas."""
+        try:
+            import pandas
+        except ModuleNotFoundError:
+            raise OutputError(Problem("pandas is not installed", "pip install pandas")) from None
+        return pandas.DataFrame({name: values.to_list() for name, values in self.frame.to_dict().items()})
+
+    def page(self, only: str = "") -> Page:
+        """The live page, inline in a notebook; ``only`` shows one chart: pareto, price, pass or speedup."""
+        stream = io.BytesIO()
+        self.host.exporters["html"].write(self, stream)
+        text = stream.getvalue().decode()
+        return Page(text.replace("<body>", f'<body data-only="{html.escape(only)}">', 1), 430) if only else Page(text)
+
+    @property
+    def plot(self) -> Plots:
+        """The charts of the page, each alone."""
+        return Plots(self)
 
     def source_text(self) -> str:
         """The table as YAML without its rows: what a workbook keeps to be read back. Those that ``where`` left out are remarks."""
@@ -110,6 +215,12 @@ class Result:
     def to_markdown(self, path: str | Path) -> Path:
         """Write the frame as a markdown table."""
         return self.to(path, "markdown")
+
+
+def _cell(value: Any) -> str:
+    """A cell of a notebook's table."""
+    side = ' style="text-align:right"' if isinstance(value, float) else ""
+    return f"<td{side}>{html.escape(show_value(value)[:120])}</td>"
 
 
 def evaluate(book: Book, host: Host, progress=None) -> Result:  # type: ignore[no-untyped-def]

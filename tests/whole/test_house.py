@@ -14,7 +14,7 @@ import scenario
 
 ROOT = Path(__file__).parents[2]
 ORDER = ("common", "formulas", "model", "catalogs", "registry", "tables", "book", "engine", "result", "output", "workbooks", "questions",
-         "evidence", "api", "testing", "cli")  # fmt: skip
+         "evidence", "api", "ask", "testing", "cli")  # fmt: skip
 """A room imports only what stands before it, and itself."""
 FOLDERS = {"core": "scenario", "plugins": "scenario.plugins", "exporters": "scenario.exporters", "scenarios": "scenario.scenarios"}
 WRITER = "scenario.workbooks.form"

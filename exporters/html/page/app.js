@@ -273,7 +273,11 @@
     $("undo").disabled = !model.past.length;
     $("reset").disabled = !model.edits.size;
     const link = model.link();
-    history.replaceState(null, "", link ? `#${link}` : location.pathname + location.search);
+    try {
+      history.replaceState(null, "", link ? `#${link}` : location.pathname + location.search);
+    } catch {
+      // inside a notebook's frame the address is not ours to change
+    }
   }
   function basis() {
     const used = has("time_model") ? [...new Set(column("time_model"))] : data.models;
