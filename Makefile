@@ -4,7 +4,7 @@ VENV := .venv
 BIN := $(VENV)/bin
 SOURCES := $(shell find core plugins exporters scenarios -name '*.py' -o -name '*.yaml') pyproject.toml
 
-.PHONY: demo test quick test-all check docs bench clean
+.PHONY: demo test quick test-all fuzz check docs bench clean
 
 demo: $(VENV)/installed
 	$(BIN)/scenario run starter -o costs.xlsx
@@ -21,6 +21,11 @@ quick: $(VENV)/tested
 test-all: $(VENV)/tested
 	$(BIN)/pip install --quiet --disable-pip-version-check ".[test,browser]"
 	$(BIN)/python -m pytest -n auto --dist loadfile -m slow
+
+# Hostile inputs for hours: CASES of each kind, new ones each time; finds go to artefacts/fuzz.
+fuzz: $(VENV)/tested
+	SCENARIO_FUZZ=$(or $(CASES),20000) SCENARIO_FUZZ_FOUND=artefacts/fuzz SCENARIO_FUZZ_COUNTS=artefacts/fuzz-counts.jsonl \
+	$(BIN)/python -m pytest tests/fuzz -m slow
 
 # Style, types, complexity: none above 20, at most 4 in the mean.
 check: $(VENV)/tested
