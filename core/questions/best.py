@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -10,12 +10,14 @@ import polars as pl
 
 from scenario.book.book import Field
 from scenario.common.errors import FormulaError, Problem, nearest
+from scenario.common.numbers import show_value
 from scenario.formulas import expr
 from scenario.formulas.expr import Logic, Name
 from scenario.formulas.to_text import compile_text
 from scenario.questions.variants import compute, with_limits
 from scenario.registry import contract
 from scenario.registry.host import Host
+from scenario.result import Result
 from scenario.tables.table import Table
 
 
@@ -57,26 +59,43 @@ def best(table: Table, host: Host, where: str, by: Sequence[str], metric: str) -
     limits = _limits(where, host) if where.strip() else []
     result = compute(with_limits(table, limits), host)
     fields = {item.name: item for item in result.book.public if not item.name.startswith("limit_")}
-    for name in (metric, *by):
+    _check_names((metric, *by), limits, fields, result)
+    marks = [pl.col(f"limit_{index}").fill_null(False) for index in range(1, len(limits) + 1)]
+    holds = pl.all_horizontal(marks) if marks else pl.lit(True)
+    frame = result.full.with_columns((holds & pl.col(metric).is_not_null()).alias("#holds"))
+    frame = frame.sort(metric, descending=not lowest, nulls_last=True, maintain_order=True)
+    choices = [_choice(dict(zip(by, key, strict=True)), part, metric, limits, fields) for key, part in _groups(frame, result.full, by)]
+    shown = _shown(table, result.full, fields, by, metric, limits)
+    return Best(table.title, metric, lowest, tuple(limits), tuple(by), fields, shown, tuple(choices))
+
+
+def _check_names(columns: Sequence[str], limits: Sequence[str], fields: Mapping[str, Field], result: Result) -> None:
+    for name in columns:
         if name not in fields:
             raise FormulaError(Problem(f"there is no column '{name}'", nearest(name, fields)))
     for index, limit in enumerate(limits, 1):
         if result.book.fields[f"limit_{index}"].facts.type != "flag":
             raise FormulaError(Problem(f"'{limit}' is not a condition", "such as tpot_ms <= 20"))
-    marks = [f"limit_{index}" for index in range(1, len(limits) + 1)]
-    holds = pl.all_horizontal([pl.col(mark).fill_null(False) for mark in marks]) if marks else pl.lit(True)
-    frame = result.full.with_columns((holds & pl.col(metric).is_not_null()).alias("#holds"))
-    frame = frame.sort(metric, descending=not lowest, nulls_last=True, maintain_order=True)
-    groups = frame.partition_by(list(by), maintain_order=True, as_dict=True) if by else {(): frame}
-    varying = [name for name in ("model", "gpu", "method", "batch", "context", "gpus", "weights", "kv", *table.rows.columns)
-               if name in fields and result.full[name].n_unique() > 1]  # fmt: skip
+
+
+def _groups(frame: pl.DataFrame, table: pl.DataFrame, by: Sequence[str]) -> list[tuple[tuple[Any, ...], pl.DataFrame]]:
+    """The rows by the values of some columns, in the table's order."""
+    if not by:
+        return [((), frame)]
+    order = {key: index for index, key in enumerate(dict.fromkeys(table.select(by).iter_rows()))}
+    groups = frame.partition_by(list(by), maintain_order=True, as_dict=True)
+    return sorted(groups.items(), key=lambda pair: order.get(pair[0], 0))
+
+
+NAMED = ("model", "gpu", "method", "batch", "context", "gpus", "weights", "kv")
+
+
+def _shown(table: Table, frame: pl.DataFrame, fields: Mapping[str, Field], by: Sequence[str], metric: str,
+           limits: Sequence[str]) -> tuple[str, ...]:  # fmt: skip
+    """The columns that tell rows apart, the metric, and what the limits read."""
+    varying = [name for name in (*NAMED, *table.rows.columns) if name in fields and frame[name].n_unique() > 1]
     read = [name for limit in limits for name in expr.names(expr.parse(limit)) if name in fields]
-    shown = tuple(dict.fromkeys((*by, *varying, metric, *read)))
-    choices = []
-    order = {key: index for index, key in enumerate(dict.fromkeys(result.full.select(by).iter_rows()))} if by else {}
-    for key, part in sorted(groups.items(), key=lambda pair: order.get(pair[0], 0)):
-        choices.append(_choice(dict(zip(by, key, strict=True)), part, metric, limits, fields))
-    return Best(table.title, metric, lowest, tuple(limits), tuple(by), fields, shown, tuple(choices))
+    return tuple(dict.fromkeys((*by, *varying, metric, *read)))
 
 
 def _limits(where: str, host: Host) -> list[str]:
@@ -88,15 +107,17 @@ def _limits(where: str, host: Host) -> list[str]:
 
 
 def _choice(group: dict[str, Any], frame: pl.DataFrame, metric: str, limits: Sequence[str], fields: dict[str, Field]) -> Choice:
+    """The best row of a group that holds the limits, and why the next better one does not (or the best of all, if none does)."""
     holding = frame.filter(pl.col("#holds"))
     row = holding.row(0, named=True) if holding.height else None
     place = frame["#holds"].arg_max() if row is not None else frame.height
-    better = frame.head(place or 0).filter(pl.col(metric).is_not_null())  # in order: what is better than the best, and does not count
+    better = frame.head(place or 0).filter(pl.col(metric).is_not_null())  # in order
+    other = None
     if better.height:
-        return Choice(group, row, _stop(better.row(better.height - 1 if row is not None else 0, named=True), limits, fields, metric), frame.height)
-    if row is None and frame.height:
-        return Choice(group, None, _stop(frame.row(0, named=True), limits, fields, metric), frame.height)
-    return Choice(group, row, None, frame.height)
+        other = better.row(better.height - 1 if row is not None else 0, named=True)
+    elif row is None and frame.height:
+        other = frame.row(0, named=True)
+    return Choice(group, row, _stop(other, limits, fields, metric) if other is not None else None, frame.height)
 
 
 def _stop(row: dict[str, Any], limits: Sequence[str], fields: dict[str, Field], metric: str) -> Stop:
@@ -115,9 +136,7 @@ def why_blank(row: dict[str, Any], metric: str) -> str:
 
 
 def _value(item: Field | None, value: Any) -> str:
-    if value is None:
-        return "blank"
-    said = f"{value:,.4g}" if isinstance(value, float) else "yes" if value is True else "no" if value is False else str(value)
+    said = show_value(value, digits=4, blank="blank")
     return f"{said} {item.unit}" if item is not None and item.unit and isinstance(value, float) else said
 
 

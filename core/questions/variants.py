@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 
 import polars as pl
 
 from scenario import result
 from scenario.book.assemble import assemble
+from scenario.book.book import Field
 from scenario.common.errors import Problem, TableError, nearest
 from scenario.common.yamltree import Node
 from scenario.model import kinds, stacks
@@ -84,24 +85,9 @@ def sensitivity(
     if metric not in fields or fields[metric].facts.type != "number":
         raise TableError(Problem(f"'{metric}' is not a column of numbers", nearest(metric, fields), table.file))
     known = numbers(table, host)
-    for name in ranges:
-        if name not in known:
-            raise TableError(Problem(f"--range {name}: there is no such input", nearest(name, known)))
-        for end in ranges[name]:
-            if said := kinds.value_problem(known[name], end):
-                raise TableError(Problem(f"--range {name}: {said}"))
+    _check_ranges(ranges, known)
     values = base.full.row(0, named=True)
-    tried: list[Swing] = []
-    for name, parameter in known.items():
-        value = values.get(name)
-        if name == "alpha" and name not in ranges and not str(values.get("acceptance_source") or "constant").startswith("constant"):
-            continue  # it follows from what is given
-        if name not in base.full.columns or value is None:
-            if name in ranges:
-                raise TableError(Problem(f"--range {name}: the row '{row}' does not use it", "its method has no such parameter"))
-            continue
-        low, high = ranges[name] if name in ranges else ends(parameter, value, share)
-        tried.append(Swing(name, parameter.unit, value, low, high))
+    tried = list(_swings(row, values, known, share, ranges))
     changes: dict[str, dict[str, float | str | None]] = {row: {}}
     for swing in tried:
         changes |= {f"{swing.name} {end}": {swing.name: to} for end, to in (("low", swing.low), ("high", swing.high)) if to is not None}
@@ -111,14 +97,46 @@ def sensitivity(
     if middle is None:
         why = f": {values['status']}" if values["status"] not in (None, "ok") else ""
         raise TableError(Problem(f"{metric} of the row '{row}' is blank{why}", "choose another --row or --of", table.file))
-    done = []
-    for swing in tried:
-        both = {end: at.get(f"{swing.name} {end}", middle) for end in ("low", "high")}
-        done.append(replace(swing, at_low=both["low"], at_high=both["high"]))
-    moving = sorted((s for s in done if s.size > 1e-12 * abs(middle) or None in (s.at_low, s.at_high)), key=lambda s: -s.size)
-    still = tuple(s.name for s in done if s not in moving)
-    found = Sensitivity(row, metric, fields[metric].unit, middle, tuple(moving), still)
+    found = _ranked(row, fields[metric], middle, [_reached(swing, at, middle) for swing in tried])
     return replace(computed, sensitivity=found), found
+
+
+def _check_ranges(ranges: Mapping[str, tuple[float, float]], known: Mapping[str, Parameter]) -> None:
+    """Refuse a range of what is no input, or beyond what it may be."""
+    for name, span in ranges.items():
+        if name not in known:
+            raise TableError(Problem(f"--range {name}: there is no such input", nearest(name, known)))
+        for end in span:
+            if said := kinds.value_problem(known[name], end):
+                raise TableError(Problem(f"--range {name}: {said}"))
+
+
+def _swings(
+    row: str, values: Mapping[str, Any], known: Mapping[str, Parameter], share: float, ranges: Mapping[str, tuple[float, float]]
+) -> Iterator[Swing]:
+    """The inputs that the row uses, with the ends that each is moved to."""
+    measured = not str(values.get("acceptance_source") or "constant").startswith("constant")
+    for name, parameter in known.items():
+        value = values.get(name)
+        if name in ranges:
+            if value is None:
+                raise TableError(Problem(f"--range {name}: the row '{row}' does not use it", "its method has no such parameter"))
+            yield Swing(name, parameter.unit, value, *ranges[name])
+        elif value is not None and not (name == "alpha" and measured):  # where acceptance was measured, alpha follows from it
+            yield Swing(name, parameter.unit, value, *ends(parameter, value, share))
+
+
+def _reached(swing: Swing, at: Mapping[str, float | None], middle: float) -> Swing:
+    """A swing with what the metric is at its ends; an end that there is not leaves it where it was."""
+    low, high = (at.get(f"{swing.name} {end}", middle) for end in ("low", "high"))
+    return replace(swing, at_low=low, at_high=high)
+
+
+def _ranked(row: str, metric: Field, middle: float, done: Sequence[Swing]) -> Sensitivity:
+    """The largest swing first; those that move nothing apart."""
+    moving = [swing for swing in done if swing.size > 1e-12 * abs(middle) or None in (swing.at_low, swing.at_high)]
+    still = tuple(swing.name for swing in done if swing not in moving)
+    return Sensitivity(row, metric.name, metric.unit, middle, tuple(sorted(moving, key=lambda swing: -swing.size)), still)
 
 
 def compare(table: Table, host: Host, row: str, methods: Sequence[str]) -> Result:
@@ -126,10 +144,7 @@ def compare(table: Table, host: Host, row: str, methods: Sequence[str]) -> Resul
     row = find_row(table, row)
     given = table.rows.filter(pl.col("id") == row)["method"][0] or table.defaults.get("method")
     own = set(str(given).split("+"))
-    owners: dict[str, set[str]] = {}
-    for method in host.methods.values():
-        for name in method.parameters:
-            owners.setdefault(name, set()).add(method.name)
+    owners = _owners(host)
     changes: dict[str, dict[str, float | str | None]] = {}
     for name in methods:
         stack, said, unknown = stacks.parse(name, host.methods)
@@ -139,6 +154,15 @@ def compare(table: Table, host: Host, row: str, methods: Sequence[str]) -> Resul
         foreign = [key for key in table.rows.columns if key in owners and not owners[key] & kept]
         changes[stack.name] = {**dict.fromkeys(foreign), "method": stack.name}
     return compute(around(table, host, row, changes, ("best_gamma", "break_even_batch")), host)
+
+
+def _owners(host: Host) -> dict[str, set[str]]:
+    """The methods that declare each parameter."""
+    owners: dict[str, set[str]] = {}
+    for method in host.methods.values():
+        for name in method.parameters:
+            owners.setdefault(name, set()).add(method.name)
+    return owners
 
 
 __all__ = ["Formula", "Sensitivity", "Swing", "around", "compare", "compute", "find_row", "sensitivity", "with_limits"]

@@ -13,6 +13,7 @@ import random
 import tempfile
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
+from itertools import pairwise
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -98,7 +99,7 @@ def _points(method: Method) -> list[dict[str, float]]:
 
     A parameter without a default stays unset: it is another way to say what the others say.
     """
-    spans = {name: _span(p) for name, p in method.parameters.items() if p.kind in ("number", "integer", "flag") and p.default is not None}
+    spans = {name: _span(p) for name, p in method.parameters.items() if (p.kind == "flag" or kinds.is_number(p)) and p.default is not None}
     found: list[dict[str, float]] = [{}]
     found += [{name: value} for name, span in spans.items() for value in span]
     found += [{name: span[0] for name, span in spans.items()}, {name: span[-1] for name, span in spans.items()}]
@@ -129,14 +130,19 @@ def described(subject: Subject) -> Iterator[str]:
     for name, parameter in method.parameters.items():
         if not parameter.doc:
             yield f"parameter {name} has no doc: say in one line what it means"
-        if parameter.kind in ("number", "integer") and parameter.low is None and parameter.above is None:
+        if kinds.is_number(parameter) and parameter.low is None and parameter.above is None:
             yield f"parameter {name} has no lower limit (low or above): a typing error would go unnoticed"
     for name, column in method.columns.items():
         if not column.doc:
             yield f"column {name} has no doc: say in one line what it means"
-        near = difflib.get_close_matches(name, shared.OPEN, n=1, cutoff=0.85) if name not in shared.OPEN else []
-        if near:
-            yield f"column {name} answers no question of the engine; if '{near[0]}' was meant, that is left unanswered"
+        if near := _nearly_open(name):
+            yield f"column {name} answers no question of the engine; if '{near}' was meant, that is left unanswered"
+
+
+def _nearly_open(name: str) -> str:
+    """The open question that a column's name is nearly, but not."""
+    near = difflib.get_close_matches(name, shared.OPEN, n=1, cutoff=0.85) if name not in shared.OPEN else []
+    return near[0] if near else ""
 
 
 def units(subject: Subject) -> Iterator[str]:
@@ -149,49 +155,74 @@ def units(subject: Subject) -> Iterator[str]:
 def ranges(subject: Subject) -> Iterator[str]:
     """At every point tried: numbers, none negative, one to ``rows_per_sequence`` tokens a round."""
     _, frame = subject.run(subject.points)
-    answers = [name for name in shared.OPEN if name in frame.columns]
-    low = dict.fromkeys(answers, 0.0) | {"rows_per_sequence": 1.0, "tokens_per_round": 1.0, "weight_bits": 1e-9}
-    for name in answers:
-        bad = [(p, v) for p, v in zip(subject.points, frame[name].to_list()[1:], strict=True) if v is None or v < low[name] - 1e-9]
+    tried = {name: list(zip(subject.points, frame[name].to_list()[1:], strict=True)) for name in frame.columns}
+    yield from _too_low(tried)
+    yield from _too_many(tried)
+    yield from _lost(tried)
+
+
+Tried = Mapping[str, Sequence[tuple[Values, Any]]]
+"""For each column, the points tried and its value there."""
+
+
+def _too_low(tried: Tried) -> Iterator[str]:
+    lowest = {"rows_per_sequence": 1.0, "tokens_per_round": 1.0, "weight_bits": 1e-9}
+    for name in shared.OPEN:
+        low = lowest.get(name, 0.0)
+        bad = [(point, value) for point, value in tried.get(name, ()) if value is None or value < low - 1e-9]
         if bad:
             said = "blank" if bad[0][1] is None else f"{bad[0][1]:g}"
-            yield f"{name} is {said} at {_at(bad[0][0])}; it is a number of at least {low[name]:g}" + _more(bad)
-    rows, tokens = frame["rows_per_sequence"].to_list()[1:], frame["tokens_per_round"].to_list()[1:]
-    over = [(p, t, r) for p, t, r in zip(subject.points, tokens, rows, strict=True) if t is not None and r is not None and t > r + 1e-9]
+            yield f"{name} is {said} at {_at(bad[0][0])}; it is a number of at least {low:g}" + _more(bad)
+
+
+def _too_many(tried: Tried) -> Iterator[str]:
+    both = zip(tried["tokens_per_round"], tried["rows_per_sequence"], strict=True)
+    over = [(p, t, r) for (p, t), (_, r) in both if t is not None and r is not None and t > r + 1e-9]
     if over:
         point, t, r = over[0]
         yield (f"tokens_per_round is {t:.6g} with {r:g} rows verified, at {_at(point)}: a row gives at most one token. "
                f"Limit the values, or tell the kit which make sense together (where=)" + _more(over))  # fmt: skip
-    fits = frame["fits"].to_list()[1:]
+
+
+def _lost(tried: Tried) -> Iterator[str]:
     for name in ("tokens_per_s", "speedup"):
-        lost = [p for p, v, ok in zip(subject.points, frame[name].to_list()[1:], fits, strict=True) if ok and v is None]
+        lost = [point for (point, value), (_, fits) in zip(tried[name], tried["fits"], strict=True) if fits and value is None]
         if lost:
             yield f"{name} is blank at {_at(lost[0])}" + _more(lost)
 
 
 def limits(subject: Subject) -> Iterator[str]:
     """Where nothing is drafted the method is vanilla; where nothing is accepted a round gives one token."""
-    method = subject.method
-    quantizes = "quantization" in stacks.slots(method)
-    off = {name: value for name, value in subject.off.items() if name in method.parameters}
-    if off and all(kinds.parameter_facts(method.parameters[name]).may_be(value) for name, value in off.items()) and subject.may(off):
-        _, frame = subject.run([off])
-        wanted = {"tokens_per_round": 1.0, "rows_per_sequence": 1.0, "draft_ms": 0.0}
-        wanted |= {} if quantizes else {"round_ms": frame["round_ms"][0], "speedup": 1.0}
-        for name, value in wanted.items():
-            if not _close(frame[name][1], value):
-                yield f"with {_at(off)} it is vanilla decoding: {name} must be {value:g}, not {_show(frame[name][1])}"
+    yield from _drafts_nothing(subject)
+    yield from _accepts_nothing(subject)
+
+
+def _drafts_nothing(subject: Subject) -> Iterator[str]:
+    parameters = subject.method.parameters
+    off = {name: value for name, value in subject.off.items() if name in parameters}
+    if not off or not all(kinds.parameter_facts(parameters[name]).may_be(value) for name, value in off.items()) or not subject.may(off):
+        return
+    _, frame = subject.run([off])
+    wanted = {"tokens_per_round": 1.0, "rows_per_sequence": 1.0, "draft_ms": 0.0}
+    if "quantization" not in stacks.slots(subject.method):
+        wanted |= {"round_ms": frame["round_ms"][0], "speedup": 1.0}
+    for name, value in wanted.items():
+        if not _close(frame[name][1], value):
+            yield f"with {_at(off)} it is vanilla decoding: {name} must be {value:g}, not {_show(frame[name][1])}"
+
+
+def _accepts_nothing(subject: Subject) -> Iterator[str]:
+    parameters = subject.method.parameters
     for name in CHANCES:
-        parameter = method.parameters.get(name)
-        if parameter is None or not kinds.parameter_facts(parameter).may_be(0):
+        if name not in parameters or not kinds.parameter_facts(parameters[name]).may_be(0):
             continue
         points = [{name: 0.0}, {name: 0.0, "gamma": 8.0}]
-        points = [point for point in points if set(point) <= set(method.parameters) and subject.may(point)]
+        points = [point for point in points if set(point) <= set(parameters) and subject.may(point)]
         _, frame = subject.run(points)
-        for point, tokens in zip(points, frame["tokens_per_round"].to_list()[1:], strict=True):
-            if not _close(tokens, 1.0):
-                yield f"nothing is accepted at {_at(point)}: tokens_per_round must be 1, not {_show(tokens)}"
-                break
+        tokens = zip(points, frame["tokens_per_round"].to_list()[1:], strict=True)
+        bad = next(((point, value) for point, value in tokens if not _close(value, 1.0)), None)
+        if bad is not None:
+            yield f"nothing is accepted at {_at(bad[0])}: tokens_per_round must be 1, not {_show(bad[1])}"
 
 
 def monotone(subject: Subject) -> Iterator[str]:
@@ -202,21 +233,29 @@ def monotone(subject: Subject) -> Iterator[str]:
             continue
         low, high = _span(parameter)[0], _span(parameter)[-1]
         steps = [low + (high - low) * i / (STEPS - 1) for i in range(STEPS)]
-        others = [{k: v for k, v in point.items() if k != name} for point in subject.points]
-        lines = [[{**other, name: value} for value in steps] for other in map(dict, dict.fromkeys(tuple(sorted(o.items())) for o in others))]
-        lines = [line for line in lines if all(subject.may(point) for point in line)]
-        if not lines:
-            continue
-        _, frame = subject.run([point for line in lines for point in line])
-        tokens = frame["tokens_per_round"].to_list()[1:]
-        for number, line in enumerate(lines):
-            here = tokens[number * STEPS : (number + 1) * STEPS]
-            fall = next((i for i in range(STEPS - 1) if None not in here[i : i + 2] and here[i + 1] < here[i] - 1e-9), None)
-            if fall is not None:
-                other = {k: v for k, v in line[0].items() if k != name}
-                yield (f"tokens_per_round falls from {here[fall]:.6g} to {here[fall + 1]:.6g} when {name} rises from "
-                       f"{steps[fall]:.4g} to {steps[fall + 1]:.4g}" + (f" ({_at(other)})" if other else ""))  # fmt: skip
-                break
+        lines = _lines(subject, name, steps)
+        if lines:
+            yield from _first_fall(subject, name, steps, lines)
+
+
+def _lines(subject: Subject, name: str, steps: Sequence[float]) -> list[list[dict[str, float]]]:
+    """The points tried, each drawn out into a line along one parameter; those that may not be are left out."""
+    others = dict.fromkeys(tuple(sorted((k, v) for k, v in point.items() if k != name)) for point in subject.points)
+    lines = [[{**dict(other), name: value} for value in steps] for other in others]
+    return [line for line in lines if all(subject.may(point) for point in line)]
+
+
+def _first_fall(subject: Subject, name: str, steps: Sequence[float], lines: Sequence[list[dict[str, float]]]) -> Iterator[str]:
+    _, frame = subject.run([point for line in lines for point in line])
+    tokens = frame["tokens_per_round"].to_list()[1:]
+    for number, line in enumerate(lines):
+        here = tokens[number * STEPS : (number + 1) * STEPS]
+        falls = [i for i, (one, next) in enumerate(pairwise(here)) if one is not None and next is not None and next < one - 1e-9]
+        if falls:
+            fall, other = falls[0], {k: v for k, v in line[0].items() if k != name}
+            yield (f"tokens_per_round falls from {here[fall]:.6g} to {here[fall + 1]:.6g} when {name} rises from "
+                   f"{steps[fall]:.4g} to {steps[fall + 1]:.4g}" + (f" ({_at(other)})" if other else ""))  # fmt: skip
+            return
 
 
 def excel(subject: Subject) -> Iterator[str]:
@@ -231,39 +270,50 @@ def excel(subject: Subject) -> Iterator[str]:
     wanted = [name for name in (*subject.method.columns, *(n for n in book.fields if n.endswith("_derived"))) if name in book.fields]
     workbook = openpyxl.Workbook()
     sheet: Any = workbook.active
-    profiles = workbook.create_sheet("Profiles")
-    for profile in book.vectors.profiles.values():
-        profiles.append([profile.name, *profile.lengths])
-    last = max(len(book.vectors.profiles), 1)
-    ranges_of = {"names": f"Profiles!$A$1:$A${last}", "lengths": f"Profiles!$B$1:$R${last}"}
-    places: list[tuple[int, str, Any, dict[str, float]]] = []
-    row = 0
+    part_of = _profiles(workbook, book)
+    places: list[tuple[int, str, int]] = []
     for index, name in itertools.product(range(1, frame.height), wanted):
-        item = book.fields[name]
-        if item.node is None or _reads_curve(item.node):
-            continue
-        row += 1
-        cells: dict[str, str] = {}
-        for column, read in enumerate(names(item.node), 2):
-            value = frame[read][index] if read in frame.columns else book.constants[read]
-            sheet.cell(row, column, '=""' if value is None else value)
-            cells[read] = f"${openpyxl.utils.get_column_letter(column)}{row}"
-        sheet.cell(row, 1, "=" + compile_excel(item.node, cells.__getitem__, lambda _, part: ranges_of.get(part, ranges_of["lengths"])))
-        places.append((row, name, frame[name][index], points[index - 1]))
+        node = book.fields[name].node
+        if node is not None and not _reads_curve(node):
+            places.append((len(places) + 1, name, index))
+            _put(sheet, len(places), node, lambda read, index=index: frame[read][index] if read in frame.columns else book.constants[read],  # type: ignore[misc]
+                 part_of)  # fmt: skip
     with tempfile.TemporaryDirectory() as folder:
         path = Path(folder) / "method.xlsx"
         workbook.save(path)
         model = ironcalc.load_from_xlsx(str(path), "en", "UTC", "en")
     model.evaluate()
-    bad: dict[str, list[tuple[Any, Any, dict[str, float]]]] = {}
-    for place, name, value, point in places:
-        got = model.get_cell_value(0, place, 1)
+    bad: dict[str, list[tuple[Any, Any, Values]]] = {}
+    for place, name, index in places:
+        got, value = model.get_cell_value(0, place, 1), frame[name][index]
         got = None if got == "" else got
         if not (_close(got, value) if isinstance(value, float) else got == value):
-            bad.setdefault(name, []).append((got, value, point))
+            bad.setdefault(name, []).append((got, value, points[index - 1]))
     for name, found in bad.items():
         got, value, point = found[0]
         yield f"{name} is {_show(got)} in a spreadsheet and {_show(value)} in polars at {_at(point)}" + _more(found)
+
+
+def _profiles(workbook: Any, book: Book) -> Callable[[object, str], str]:
+    """A sheet with the profiles; returns where a part of them stands."""
+    sheet = workbook.create_sheet("Profiles")
+    for profile in book.vectors.profiles.values():
+        sheet.append([profile.name, *profile.lengths])
+    last = max(len(book.vectors.profiles), 1)
+    places = {"names": f"Profiles!$A$1:$A${last}"}
+    return lambda _, part: places.get(part, f"Profiles!$B$1:$R${last}")
+
+
+def _put(sheet: Any, row: int, node: Node, value_of: Callable[[str], Any], part_of: Callable[[object, str], str]) -> None:
+    """A formula in the first cell of a row, what it reads in those behind."""
+    from openpyxl.utils import get_column_letter
+
+    cells: dict[str, str] = {}
+    for column, read in enumerate(names(node), 2):
+        value = value_of(read)
+        sheet.cell(row, column, '=""' if value is None else value)
+        cells[read] = f"${get_column_letter(column)}{row}"
+    sheet.cell(row, 1, "=" + compile_excel(node, cells.__getitem__, part_of))
 
 
 def _reads_curve(node: Node) -> bool:
@@ -280,10 +330,9 @@ def simulated(subject: Subject) -> Iterator[str]:
     _, frame = subject.run(points)
     rng = np.random.default_rng(12345)
     bad = []
-    columns = [name for name, p in subject.method.parameters.items() if name in frame.columns and p.kind in ("number", "integer", "flag")]
     for index, (point, tokens) in enumerate(zip(points, frame["tokens_per_round"].to_list()[1:], strict=True), 1):
-        applied = {name: frame[name][index] for name in columns if frame[name][index] is not None}  # derived ones as well
-        drawn = np.asarray(subject.simulation({**subject.defaults, **point, **applied}, rng, ROUNDS), dtype=float)
+        values = {**subject.defaults, **point, **_applied(subject, frame, index)}
+        drawn = np.asarray(subject.simulation(values, rng, ROUNDS), dtype=float)
         if drawn.ndim != 1 or not drawn.size:
             yield f"the simulation gives an array of shape {drawn.shape}: the tokens of each round are wanted"
             return
@@ -292,6 +341,12 @@ def simulated(subject: Subject) -> Iterator[str]:
             bad.append(f"{mean:.4f} +- {error:.4f} where the formula says {_show(tokens)}, at {_at(point)}")
     if bad:
         yield f"the simulation gives {bad[0]}" + _more(bad)
+
+
+def _applied(subject: Subject, frame: pl.DataFrame, index: int) -> dict[str, float]:
+    """The values of the method's parameters in a row, derived ones as well."""
+    numbers = [name for name, p in subject.method.parameters.items() if name in frame.columns and (p.kind == "flag" or kinds.is_number(p))]
+    return {name: frame[name][index] for name in numbers if frame[name][index] is not None}
 
 
 def _close(got: Any, wanted: float) -> bool:
