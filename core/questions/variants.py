@@ -112,17 +112,17 @@ def _check_ranges(ranges: Mapping[str, tuple[float, float]], known: Mapping[str,
 
 
 def _swings(
-    row: str, values: Mapping[str, Any], known: Mapping[str, Parameter], share: float, ranges: Mapping[str, tuple[float, float]]
+    row: str, values: Mapping[str, object], known: Mapping[str, Parameter], share: float, ranges: Mapping[str, tuple[float, float]]
 ) -> Iterator[Swing]:
     """The inputs that the row uses, with the ends that each is moved to."""
     measured = not str(values.get("acceptance_source") or "constant").startswith("constant")
     for name, parameter in known.items():
         value = values.get(name)
         if name in ranges:
-            if value is None:
+            if not isinstance(value, float):
                 raise TableError(Problem(f"--range {name}: the row '{row}' does not use it", "its method has no such parameter"))
             yield Swing(name, parameter.unit, value, *ranges[name])
-        elif value is not None and not (name == "alpha" and measured):  # where acceptance was measured, alpha follows from it
+        elif isinstance(value, float) and not (name == "alpha" and measured):  # where acceptance was measured, alpha follows from it
             yield Swing(name, parameter.unit, value, *ends(parameter, value, share))
 
 
