@@ -13,7 +13,7 @@ from scenario.book.assemble import assemble
 from scenario.book.book import Book
 from scenario.common.errors import Problem, ScenarioError, TableError
 from scenario.registry import host as plugin_host
-from scenario.registry.host import Host
+from scenario.registry.loaded import Host
 from scenario.tables import reader, table
 
 

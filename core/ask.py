@@ -22,7 +22,7 @@ from scenario.questions import diff as differences
 from scenario.questions import explain as explaining
 from scenario.questions import explanation_text, variants
 from scenario.registry import host as plugin_host
-from scenario.registry.host import Host
+from scenario.registry.loaded import Host
 from scenario.result import Result, Sensitivity
 
 Source = str | Path | Mapping[str, Any]

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, BinaryIO, Protocol
 from scenario.common import files, signals
 from scenario.common.errors import OutputError, ScenarioError, nearest
 from scenario.model.spec import Exporter
-from scenario.registry.host import Host
+from scenario.registry.loaded import Host
 
 if TYPE_CHECKING:
     import polars as pl

@@ -15,7 +15,7 @@ from scenario.book.book import Book
 from scenario.common.errors import OutputError, Problem, nearest
 from scenario.common.numbers import show_value
 from scenario.engine.evaluator import Evaluator
-from scenario.registry.host import Host
+from scenario.registry.loaded import Host
 
 if TYPE_CHECKING:
     import pandas as pd

@@ -19,7 +19,7 @@ from scenario.model import answers, serving, shared
 from scenario.model.kinds import parameter_facts
 from scenario.model.spec import Column
 from scenario.registry import contract, ownership
-from scenario.registry.host import Host
+from scenario.registry.loaded import Host
 from scenario.tables.table import Table
 
 

@@ -24,9 +24,10 @@ def apart(table: Table, host: Host) -> Table:
         for plain, own in names.items():
             if plain in table.rows.columns and own not in table.rows.columns:
                 owners.setdefault(plain, {})[method] = own
-    rows, problems = table.rows, []
-    method = pl.col("method") if "method" in rows.columns else pl.lit(None, dtype=pl.String)
-    parts = method.fill_null(str(table.defaults.get("method", ""))).str.split("+")
+    rows = table.rows
+    problems: list[Problem] = []
+    said = pl.col("method") if "method" in rows.columns else pl.lit(None, dtype=pl.String)
+    parts = said.fill_null(str(table.defaults.get("method", ""))).str.split("+")
     for plain, found in owners.items():
         built_in = [name for name, other in host.methods.items() if plain in other.parameters]
         every = [*found, *built_in]
@@ -35,9 +36,9 @@ def apart(table: Table, host: Host) -> Table:
         hint = "write " + " or ".join([*found.values(), *([plain] if built_in else [])])
         problems += [Problem(f"'{plain}' is a parameter of {' and of '.join(every)}: row '{row}' stacks them", hint, file=table.file)
                      for row in unclear[:SHOWN]]  # fmt: skip
-        own = [pl.when(parts.list.contains(name)).then(pl.col(plain)).alias(name_) for name, name_ in found.items()]
+        split = [pl.when(parts.list.contains(name)).then(pl.col(plain)).alias(now) for name, now in found.items()]
         rest = pl.when(~pl.any_horizontal([parts.list.contains(name) for name in found])).then(pl.col(plain))
-        rows = rows.with_columns(*own, rest.alias(plain))
+        rows = rows.with_columns(*split, rest.alias(plain))
         if not built_in:
             rows = rows.drop(plain)
     if problems:

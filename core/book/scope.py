@@ -18,7 +18,7 @@ from scenario.model import stacks
 from scenario.model.kinds import parameter_facts
 from scenario.model.spec import Column, Method, Parameter
 from scenario.registry import contract
-from scenario.registry.host import Host
+from scenario.registry.loaded import Host
 from scenario.tables.table import Table
 
 CORE_TEXT = ("model", "gpu", "method")

@@ -15,7 +15,7 @@ from scenario.formulas.expr import Binary, Call, Compare, If, Logic, Name, Node,
 from scenario.model import serving, shared
 from scenario.model.spec import Column, Parameter, TimeModel
 from scenario.registry import contract
-from scenario.registry.host import Host
+from scenario.registry.loaded import Host
 from scenario.tables.table import Table, time_models
 
 UNMEASURED = "no measurement for this model and GPU"

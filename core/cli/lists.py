@@ -14,8 +14,9 @@ from scenario.cli.terminal import screen, table_of
 from scenario.common.numbers import show_number
 from scenario.formulas import functions
 from scenario.model import answers, entities, features, kinds, serving, shared
+from scenario.model.optional_part import Feature
 from scenario.model.spec import Column, Parameter
-from scenario.registry.host import Host
+from scenario.registry.loaded import Host
 
 
 def print_list(what: str, host: Host) -> None:
@@ -79,7 +80,7 @@ def _asked(name: str) -> str:
     return "Open: methods answer it; vanilla: " if name in shared.OPEN else "= "
 
 
-def _wanted(feature: features.Feature) -> Iterator[str]:
+def _wanted(feature: Feature) -> Iterator[str]:
     """What a table gives that brings a feature's columns."""
     yield from feature.inputs
     for name, values in feature.values.items():
@@ -154,7 +155,7 @@ def _gpus(host: Host) -> None:
     for entry in known.gpus.values():
         price = known.prices.get(entry.name)
         rows.append((entry.name, entry.title, *[_number(entry.values[name], "g") for name in GPU_COLUMNS],
-                     _number(price and price.usd_per_hour, ".2f"), entry.cited))  # fmt: skip
+                     _number(price.usd_per_hour if price else None, ".2f"), entry.cited))  # fmt: skip
     table_of(("name", "title", *GPU_COLUMNS.values(), "$/h", "source"), rows, right=tuple(range(2, 9)))
 
 

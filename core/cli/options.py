@@ -11,7 +11,7 @@ import click
 from scenario.common import texts
 
 if TYPE_CHECKING:
-    from scenario.registry.host import Host
+    from scenario.registry.loaded import Host
     from scenario.tables.table import Table
 
 PLUGINS = click.option(

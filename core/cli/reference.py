@@ -26,7 +26,7 @@ from scenario.model import entities, kinds, shared, spec
 from scenario.model.spec import Parameter
 from scenario.registry import hooks
 from scenario.registry import host as plugin_host
-from scenario.registry.host import HOOKS, Host
+from scenario.registry.loaded import HOOKS, Host
 from scenario.tables.schema import table_schema
 from scenario.tables.sections import SECTIONS
 

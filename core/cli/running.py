@@ -16,7 +16,7 @@ from scenario.common import files
 from scenario.common.errors import OutputError, Problem, TableError
 from scenario.model.spec import Exporter
 from scenario.registry import host
-from scenario.registry.host import Host
+from scenario.registry.loaded import Host
 from scenario.result import Result
 from scenario.tables.table import MAX_ROWS, Table
 from scenario.workbooks import check as workbook_check

@@ -16,11 +16,12 @@ from typing import Any, NamedTuple
 
 import polars as pl
 
-from scenario.book.book import Book, Field, Lookup, Value
+from scenario.book.book import Book, Field, Lookup
 from scenario.engine.plan_steps import TYPES, Code, Combined, Grain, Step, Stored, apply, code, reads, stages, with_zeros
 from scenario.engine.sharing import is_leaf, share, tests
 from scenario.formulas import graph
 from scenario.formulas.expr import Call, If, Name, Node, names, rebuild
+from scenario.formulas.nodes import Value
 from scenario.formulas.partial import Literal, fold, literal
 from scenario.formulas.to_polars import compile_polars
 

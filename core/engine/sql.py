@@ -67,10 +67,10 @@ def sources(item: Field, fields: Collection[str]) -> list[str]:
     return [name for name in read if name in fields]
 
 
-def prepared(item: Field, given: Collection[str] | None) -> exp.Expression:
+def prepared(item: Field, given: Collection[str] | None) -> exp.Expr:
     """An input as the formulas want it; blank where the table of inputs lacks it."""
     kind = TYPES[item.facts.type]
-    value = exp.column(plain(item), quoted=True) if given is None or plain(item) in given else exp.null()
+    value: exp.Expr = exp.column(plain(item), quoted=True) if given is None or plain(item) in given else exp.null()
     return exp.alias_(exp.cast(value, kind), item.name, quoted=True)
 
 
@@ -104,18 +104,18 @@ def layer(book: Book, level: Iterable[Field], below: str) -> exp.Select:
     return query
 
 
-def catalog(book: Book, table: str, items: list[Field]) -> exp.Expression:
+def catalog(book: Book, table: str, items: list[Field]) -> exp.Query:
     """The values of some catalog columns, entry by entry."""
     frame = entity_frame(book, book.tables[table]).select("name", *{item.lookup.field for item in items if item.lookup})
-    rows: list[exp.Expression] = []
+    rows: list[exp.Select] = []
     for entry in frame.iter_rows(named=True):
-        row = [exp.alias_(literal(entry["name"]), "#key", quoted=True)]
+        row: list[exp.Expr] = [exp.alias_(literal(entry["name"]), "#key", quoted=True)]
         for item in items:
             assert item.lookup is not None
             value = entry[item.lookup.field]
             row.append(exp.alias_(exp.cast(literal(value, item.facts.type), TYPES[item.facts.type]), item.name, quoted=True))
         rows.append(exp.select(*row))
-    query = rows[0]
+    query: exp.Query = rows[0]
     for row_ in rows[1:]:
         query = exp.union(query, row_, distinct=False, copy=False)
     return query

@@ -19,7 +19,7 @@ from scenario.common.errors import ScenarioError
 from scenario.evidence.measurements import Measurement
 from scenario.formulas.expr import names
 from scenario.model import entities
-from scenario.registry.host import Host
+from scenario.registry.loaded import Host
 from scenario.tables import reader
 
 try:

@@ -6,7 +6,7 @@ written out: LEAST and GREATEST pass over NULL, AND and OR go on past one, serie
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 
 from sqlglot import exp
 
@@ -136,7 +136,7 @@ class _Compiler:
         return when(arms) if arms else literal(None)
 
 
-def when(arms: list[tuple[Sql, Sql]], other: Sql | None = None) -> Sql:
+def when(arms: Sequence[tuple[Sql, Sql]], other: Sql | None = None) -> Sql:
     """CASE WHEN ... THEN ... ELSE ... END."""
     return exp.Case(ifs=[exp.If(this=test, true=value) for test, value in arms], default=other)
 

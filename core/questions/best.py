@@ -16,7 +16,7 @@ from scenario.formulas.expr import Logic, Name
 from scenario.formulas.to_text import compile_text
 from scenario.questions.variants import compute, with_limits
 from scenario.registry import contract
-from scenario.registry.host import Host
+from scenario.registry.loaded import Host
 from scenario.result import Result
 from scenario.tables.table import Table
 

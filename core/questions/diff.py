@@ -20,9 +20,10 @@ from scenario.engine.evaluator import Evaluator
 from scenario.questions import diff_added
 from scenario.questions.diff_columns import MovedColumn, Movement, differ
 from scenario.questions.diff_rows import match, one, told_rows
-from scenario.registry.host import Host
-from scenario.tables.changes import Change, table_changes, united
+from scenario.registry.loaded import Host
+from scenario.tables.changes import table_changes, united
 from scenario.tables.row_writer import OVERRIDE
+from scenario.tables.section import Change
 from scenario.tables.table import TEXT_NAMES, Summary, Table, known_inputs
 
 MAX_RUNS = 60

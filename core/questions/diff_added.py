@@ -7,7 +7,7 @@ from typing import Any
 
 import polars as pl
 
-from scenario.tables.changes import Change
+from scenario.tables.section import Change
 from scenario.tables.table import Table
 
 
@@ -40,4 +40,4 @@ def _change(kind: str, name: str, was: Mapping[Any, Any] | None, now: Mapping[An
     if was is not None and now is not None:
         other = sum(was.get(place) != now.get(place) for place in {*was, *now})
         told[1] = f"{told[1]}, {other:,} of them other"
-    yield Change(kind, name, *told)
+    yield Change(kind, name, told[0], told[1])

@@ -11,10 +11,11 @@ from typing import Any
 
 import polars as pl
 
-from scenario.book.book import Book, Field, Lookup, Value
+from scenario.book.book import Book, Field, Lookup
 from scenario.common.errors import Problem, TableError, nearest
 from scenario.engine.evaluator import Evaluator
 from scenario.formulas.expr import Name, Node
+from scenario.formulas.nodes import Value
 from scenario.model import shared
 from scenario.questions.resolve import Resolved, resolve
 

@@ -5,10 +5,10 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Iterator, Sequence
 
-from scenario.book.book import Value
 from scenario.common.numbers import show_number, show_value
 from scenario.common.texts import escape_markdown, for_line
 from scenario.formulas.expr import UNLIMITED, Blank, Node, Number
+from scenario.formulas.nodes import Value
 from scenario.formulas.to_latex import compile_latex, escape, symbol
 from scenario.formulas.to_text import PLAIN, compile_text
 from scenario.questions.explain import Step, walk

@@ -12,7 +12,8 @@ from scenario.formulas.to_text import PLAIN, compile_text
 from scenario.formulas.vectors import Vectors
 
 if TYPE_CHECKING:
-    from scenario.book.book import Book, Value
+    from scenario.book.book import Book
+from scenario.formulas.nodes import Value
 
 SLOTS = {"quant_no": "quantizations", "draft_no": "draftings"}
 """The columns whose number chooses between methods, and where the book lists those methods."""

@@ -14,7 +14,7 @@ from scenario.common.errors import Problem, TableError, nearest
 from scenario.common.yamltree import Node
 from scenario.model import kinds, stacks
 from scenario.model.spec import Column, Parameter
-from scenario.registry.host import Host
+from scenario.registry.loaded import Host
 from scenario.result import Result, Sensitivity, Swing
 from scenario.tables.table import Formula, Table, is_text_input, known_inputs, parameter_specs
 

@@ -104,7 +104,7 @@ def aliases(host: Host) -> dict[str, Parameter]:
 
 def seen(host: Host, methods: Iterable[str], time_models: Collection[str], presets: Collection[str]) -> tuple[tuple[str, str], ...]:
     """The plugins, name and origin, that a table uses; those that are built in are always there."""
-    used = {(Method, name) for name in methods} | {(TimeModel, name) for name in time_models} | {(Preset, name) for name in presets}
+    used: set[tuple[type, str]] = {(Method, name) for name in methods} | {(TimeModel, name) for name in time_models} | {(Preset, name) for name in presets}
     used |= {(kind, name) for kind in (NamedColumn, Function) for name in host.items[kind]}
     owners = {id(owner) for key, owner in host.owners.items() if key in used}
     return tuple((plugin.name, plugin.origin) for plugin in host.plugins

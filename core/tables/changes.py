@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from scenario.registry.host import Host
+from scenario.registry.loaded import Host
 from scenario.tables.section import Change, Writing
 from scenario.tables.sections import SECTIONS
 from scenario.tables.table import Table

@@ -22,7 +22,7 @@ from scenario.common.errors import Problem, TableError
 from scenario.common.yamltree import Node, Source
 from scenario.model import entities, features, serving, shared
 from scenario.model.spec import Parameter
-from scenario.registry.host import Host
+from scenario.registry.loaded import Host
 from scenario.tables.reader import CORE, Reader
 from scenario.tables.rows import CONTEXT_FROM, Expander
 from scenario.tables.table import MAX_ROWS, TEXT_NAMES, VERSION, Table, is_text_input, known_inputs

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from scenario.registry.host import Host
+from scenario.registry.loaded import Host
 from scenario.tables.row_sections import GRID, ROWS
 from scenario.tables.section import Writing
 from scenario.tables.sections import SECTIONS

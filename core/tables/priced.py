@@ -82,7 +82,8 @@ class _Entries:
         return replace(table, catalog=replace(table.catalog, prices=prices, **{self.part: entries}))
 
     def remarks(self, writing: Writing) -> Mapping[Path, str]:
-        base, found = self.of(catalog.builtin()), {}
+        base = self.of(catalog.builtin())
+        found: dict[Path, str] = {}
         for name, said in self.write(writing).items():
             old = base[name].values if name in base else {}
             was = [f"{key} {emit.number(old[key] or 0)}" for key in said if old.get(key) is not None]
@@ -146,7 +147,7 @@ def _take_price(table: Table, other: Table, path: Path) -> Table:
 
 
 def _price_remarks(writing: Writing) -> Mapping[Path, str]:
-    found = {}
+    found: dict[Path, str] = {}
     for name, old in catalog.builtin().prices.items():
         said = f"in the catalog: {emit.number(old.usd_per_hour)}" if old.usd_per_hour is not None else ""
         found[name,] = said + (f" ({old.date}), {old.source}" if old.date else "")

@@ -13,7 +13,7 @@ from scenario.common import yamltree
 from scenario.common.errors import TableError
 from scenario.formulas.vectors import Vectors
 from scenario.model import stacks
-from scenario.registry.host import Host
+from scenario.registry.loaded import Host
 from scenario.tables.rows import Expander
 from scenario.tables.sections import KEYS, SECTIONS
 from scenario.tables.table import MAX_ROWS, Table, from_mapping, known_inputs

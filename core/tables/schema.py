@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from scenario.catalogs import catalog
 from scenario.model import stacks
-from scenario.registry.host import Host
+from scenario.registry.loaded import Host
 from scenario.tables.sections import SECTIONS
 from scenario.tables.terms import Schema, Terms, known_names
 

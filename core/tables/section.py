@@ -15,7 +15,7 @@ from scenario.common import emit
 from scenario.common.emit import Written
 from scenario.common.yamltree import Node
 from scenario.model.spec import Parameter
-from scenario.registry.host import Host
+from scenario.registry.loaded import Host
 from scenario.tables.table import Table, known_inputs
 from scenario.tables.terms import Schema, Terms
 from scenario.tables.values import ValueReader

@@ -10,7 +10,7 @@ from typing import Any
 from scenario.common import emit
 from scenario.common.yamltree import Node
 from scenario.model.spec import Method, Parameter, TimeModel
-from scenario.registry.host import Host
+from scenario.registry.loaded import Host
 from scenario.tables.section import Path, Section, Writing, with_value
 from scenario.tables.table import VERSION, Table, known_inputs
 from scenario.tables.terms import SCALAR, Schema, Terms, mapping, one_of, value_of

@@ -26,7 +26,7 @@ from scenario.model import kinds, serving, shared
 from scenario.model.spec import Column, Parameter, TimeModel
 from scenario.model.stacks import Stack
 from scenario.registry import ownership
-from scenario.registry.host import Host
+from scenario.registry.loaded import Host
 
 if TYPE_CHECKING:
     import polars as pl
@@ -181,8 +181,8 @@ def _widest(one: Parameter, other: Parameter) -> Parameter:
         return one  # they are two parameters, each of its own method
     if one.kind == other.kind == "choice":
         return replace(one, choices=tuple(dict.fromkeys((*one.choices, *other.choices))))
-    lows, highs = zip(_ends(one), _ends(other), strict=True)
-    (low, opened), high = min(lows), max(highs)
+    ends = (_ends(one), _ends(other))
+    (low, opened), high = min(low for low, _ in ends), max(high for _, high in ends)
     kept = None if low == -math.inf else low
     kind = one.kind if one.kind == other.kind else "number"
     return replace(one, kind=kind, low=None if opened else kept, above=kept if opened else None, high=None if high == math.inf else high)

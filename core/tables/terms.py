@@ -8,7 +8,7 @@ from typing import Any
 
 from scenario.model import kinds, shared
 from scenario.model.spec import Parameter
-from scenario.registry.host import Host
+from scenario.registry.loaded import Host
 from scenario.tables.table import known_inputs
 
 Schema = dict[str, Any]

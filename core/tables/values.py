@@ -16,7 +16,7 @@ from scenario.model import acceptance, kinds, stacks
 from scenario.model.spec import Column, Parameter
 from scenario.model.stacks import Stack
 from scenario.registry import contract
-from scenario.registry.host import Host
+from scenario.registry.loaded import Host
 from scenario.tables.table import Formula, parameter_specs
 
 CORE = ("model", "gpu", "method")
@@ -161,7 +161,7 @@ class ValueReader:
             at = list(given.values())[-1][0][1]
             self.source.say(at, f"{key}: {said}", "give one of them; the others follow from it")
 
-    def lengths(self, name: str, value: Any) -> Sequence[float] | None:
+    def lengths(self, name: str, value: Any) -> tuple[float, ...] | None:
         """Tokens per round by number of drafts, where the input names a profile."""
         profile = self.profiles.get(str(value)) if name == "acceptance" else None
         return profile.lengths if profile else None

@@ -27,7 +27,7 @@ from scenario.model import kinds, shared, stacks
 from scenario.model.spec import Method, Parameter
 from scenario.registry import contract
 from scenario.registry import host as plugin_host
-from scenario.registry.host import Host
+from scenario.registry.loaded import Host
 
 if TYPE_CHECKING:
     import polars as pl

@@ -9,7 +9,7 @@ from scenario import __version__
 from scenario.common.errors import OutputError, PluginError, Problem, TableError
 from scenario.model.spec import Method
 from scenario.registry.contract import check_item
-from scenario.registry.host import Host
+from scenario.registry.loaded import Host
 
 MODULE = '''"""$title for scenario: what is drafted, what that costs, and how many tokens come out."""
 

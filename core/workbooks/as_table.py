@@ -9,7 +9,7 @@ import polars as pl
 
 from scenario.common.yamltree import Node, Source
 from scenario.model import kinds, shared
-from scenario.registry.host import Host
+from scenario.registry.loaded import Host
 from scenario.tables.reader import CORE, Reader
 from scenario.tables.rows import CONTEXT_FROM, Expander
 from scenario.workbooks.cells import letter

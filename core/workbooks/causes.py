@@ -11,7 +11,7 @@ from scenario.book.assemble import assemble
 from scenario.book.book import Book
 from scenario.common.errors import ScenarioError
 from scenario.formulas.expr import names
-from scenario.registry.host import Host
+from scenario.registry.loaded import Host
 from scenario.result import evaluate
 from scenario.tables.changes import united
 from scenario.tables.table import Summary, Table

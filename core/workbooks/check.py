@@ -9,7 +9,7 @@ from typing import Any
 import polars as pl
 
 from scenario.book.assemble import assemble
-from scenario.registry.host import Host
+from scenario.registry.loaded import Host
 from scenario.result import evaluate
 from scenario.tables.table import MAX_ROWS
 from scenario.workbooks.causes import Causes, before_changes, typed_over

@@ -17,7 +17,7 @@ from scenario.common import inputs, yamltree
 from scenario.common.errors import TableError
 from scenario.common.yamltree import Node, Source
 from scenario.model import stacks
-from scenario.registry.host import Host
+from scenario.registry.loaded import Host
 from scenario.result import LEFT_OUT
 from scenario.tables.reader import CORE, Reader
 from scenario.tables.table import MAX_ROWS, Table

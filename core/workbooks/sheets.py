@@ -10,7 +10,7 @@ from scenario.common.errors import Problem, nearest
 from scenario.common.yamltree import Node, Source
 from scenario.model import kinds
 from scenario.model.spec import Parameter
-from scenario.registry.host import Host
+from scenario.registry.loaded import Host
 from scenario.workbooks.archive import SheetPart, Workbook
 from scenario.workbooks.cells import Cell, Row, letter, rows
 from scenario.workbooks.extras import letters_of

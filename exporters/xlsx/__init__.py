@@ -64,13 +64,13 @@ def write_xlsx(result: Result, stream: BinaryIO) -> None:
     }
     large = {
         parts["Scenarios"]: _splice.Rows(
-            _splice.row_chunks(frame, recipe, _layout.FIRST),
+            _splice.row_chunks(frame, recipe, FIRST),
             f"A1:{recipe[-1].letter}{layout.last}",
-            f"A{_layout.FIRST}:A{layout.last}",
+            f"A{FIRST}:A{layout.last}",
         )
     }
     for sheet, columns, last in beside:
-        chunks = _splice.row_chunks(frame, columns, _layout.FIRST)
+        chunks = _splice.row_chunks(frame, columns, FIRST)
         large[parts[sheet.sheet.title]] = _splice.Rows(chunks, f"A1:{last}{layout.last}", "")
     _splice.finish(skeleton, stream, {parts[sheet.sheet.title]: sheet.shown for sheet in sheets}, large,
                    [parts[title] for title in ("README", "Formulas", "Source")])  # fmt: skip

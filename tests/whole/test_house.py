@@ -13,7 +13,7 @@ import pytest
 import scenario
 
 ROOT = Path(__file__).parents[2]
-ORDER = ("common", "formulas", "model", "catalogs", "registry", "tables", "book", "engine", "result", "output", "workbooks", "questions",
+ORDER = ("common", "formulas", "model", "catalogs", "registry", "tables", "book", "engine", "output", "result", "workbooks", "questions",
          "evidence", "api", "ask", "testing", "cli")  # fmt: skip
 """A room imports only what stands before it, and itself."""
 FOLDERS = {"core": "scenario", "plugins": "scenario.plugins", "exporters": "scenario.exporters", "scenarios": "scenario.scenarios"}
