@@ -85,7 +85,7 @@ def bundled() -> dict[str, Path]:
     from importlib import resources
 
     folder = Path(str(resources.files("scenario.scenarios")))
-    catalogs = {"models", "gpus", "prices", "encoders", "hardware"}
+    catalogs = {"models", "gpus", "prices", "encoders", "hardware", "names"}
     return {path.stem: path for path in sorted(folder.glob("*.yaml")) if path.stem not in catalogs}
 
 

@@ -33,7 +33,7 @@ def stated_configs() -> dict[str, dict[str, str]]:
 
 
 @cache
-def reading(config: str) -> hf.Reading:
+def reading(config: str) -> hf.ConfigReading:
     """What the reader makes of one of the configs."""
     return hf.read(json.loads((CONFIGS / f"{config}.json").read_text(encoding="utf-8")))
 

@@ -10,7 +10,7 @@ from importlib import resources
 from pathlib import Path
 from typing import Any
 
-from scenario.common import yamltree
+from scenario.common import inputs, yamltree
 from scenario.common.errors import TableError
 from scenario.common.yamltree import Node, Source
 from scenario.model import entities
@@ -70,6 +70,23 @@ class Catalog:
     models: Mapping[str, Entry]
     gpus: Mapping[str, Entry]
     prices: Mapping[str, Price]
+
+    def added(self) -> dict[str, dict[str, dict[str, float]]]:
+        """The models and GPUs that are not built in, as the sections of a table."""
+        sections = {"models": self.models, "gpus": self.gpus}
+        return {kind: {name: {field: value for field, value in entry.values.items() if value is not None}
+                       for name, entry in found.items() if entry.origin != "catalog"} for kind, found in sections.items()}  # fmt: skip
+
+
+def of_table(path: str) -> Catalog:
+    """The built-in catalog with the models and GPUs of a table file laid over it. Raises :class:`TableError`."""
+    source, root = yamltree.parse(inputs.read(path, inputs.TABLE), path)
+    sections = root.value if isinstance(root.value, dict) else {}
+    if "models" not in sections and "gpus" not in sections:
+        source.say(root, "there are neither models nor gpus in it", "models: {mine: {hf_config: ./config.json}}")
+    found = merge(builtin(), source, {key: node for key, node in sections.items() if key in ("models", "gpus", "prices")})
+    source.stop()
+    return found
 
 
 @lru_cache(maxsize=1)

@@ -81,20 +81,21 @@ def init(path: str, force: bool) -> None:
 @click.option("--weights", help="Format of the weights: bf16, fp8, nvfp4 ...")
 @click.option("--kv", help="Format of the KV cache.")
 @click.option("--activations", help="Format that products are computed in: bf16, fp8, fp4.")
+@click.option("--models", metavar="TABLE", help="A table whose models: and gpus: the measurements name.")
 @click.option("--seed", type=int, default=0, help="Seed of the folds that errors are measured on.")
 @QUIET
-def calibrate(measurements: tuple[str, ...], output: str | None, seed: int, quiet: bool, **given: Any) -> None:
+def calibrate(measurements: tuple[str, ...], output: str | None, models: str | None, seed: int, quiet: bool, **given: Any) -> None:
     """Fit the constants of the estimate to MEASUREMENTS: benchmark results of any mix of formats (see docs/estimate.md)."""
     from scenario.cli import measuring
 
-    measuring.calibrate(measurements, output, given, seed, quiet)
+    measuring.calibrate(measurements, output, given, seed, quiet, models)
 
 
 @main.command()
 @click.argument("logs", nargs=-1, required=True)
 @click.option("-o", "--output", metavar="FILE", help="Write the parameters: block of a table here.")
 @click.option("--method", default="eagle", help="The method the log is of (default eagle).")
-@click.option("--gamma", type=click.IntRange(1, 16), help="Draft tokens per round, where the log does not say.")
+@click.option("--gamma", type=click.IntRange(1, 64), help="Draft tokens per round, where the log does not say.")
 @click.option("--source", default="", help="Part of the name of the source to take, where logs hold several.")
 @QUIET
 def acceptance(logs: tuple[str, ...], output: str | None, method: str, gamma: int | None, source: str, quiet: bool) -> None:

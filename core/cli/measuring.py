@@ -23,12 +23,12 @@ def table(heads: Sequence[str], rows: Sequence[Sequence[str]]) -> None:
         click.echo("  ".join(cells).rstrip())
 
 
-def calibrate(paths: Sequence[str], output: str | None, given: Mapping[str, Any], seed: int, quiet: bool) -> None:
-    """Read, fit, report, write."""
+def calibrate(paths: Sequence[str], output: str | None, given: Mapping[str, Any], seed: int, quiet: bool, models: str | None = None) -> None:
+    """Read, fit, report, write. ``models`` is a table whose models and GPUs the measurements may name."""
     from scenario.evidence import calibrate as fitting
     from scenario.evidence import measurements
 
-    known = catalog.builtin()
+    known = catalog.of_table(models) if models else catalog.builtin()
     reading = measurements.read(paths, given, known)
     if output:
         files.refuse(Path(output))
@@ -37,7 +37,7 @@ def calibrate(paths: Sequence[str], output: str | None, given: Mapping[str, Any]
         listed = [f"{place}: {reason}" for reason, place in reversed(first.items())]
         reasons = "; ".join([*listed[:5], *([f"and {len(listed) - 5} other reasons"] if len(listed) > 5 else [])])
         raise TableError(Problem("there are no measurements to fit to", reasons))
-    found = fitting.calibrate(reading.points, host.load(third_party=False), seed)
+    found = fitting.calibrate(reading.points, host.load(third_party=False), seed, known)
     if not found:
         raise TableError(Problem("no measurement fits into the memory of its GPUs", "check gpu, gpus and weights"))
     if not quiet:
@@ -99,8 +99,7 @@ def acceptance(paths: Sequence[str], output: str | None, method: str, gamma: int
     if not quiet:
         _acceptance_report(report)
     if report.best is None:
-        raise TableError(Problem("there is nothing about accepted drafts that can be used",
-                                 "; ".join([*report.notes, *(f"{name}: {why}" for name, why in report.refused.items())])))  # fmt: skip
+        raise TableError(_nothing(report, source))
     read = report.parameters(method, gamma)
     found = {name: value for name, value in read.items() if name in loaded.methods[method].parameters}
     if not found:
@@ -114,6 +113,16 @@ def acceptance(paths: Sequence[str], output: str | None, method: str, gamma: int
         click.echo()
     if not output:
         click.echo(text, nl=False)
+
+
+def _nothing(report: Any, wanted: str) -> Problem:
+    """Why no parameters follow, without denying what was seen."""
+    usable = [name for name, found in report.sources.items() if found.total.rounds and not found.partial]
+    if usable:
+        return Problem(f"no source that can be used has '{wanted}' in its name", f"there are {', '.join(usable)}")
+    if report.sources or report.refused:
+        return Problem("what stands in here about accepted drafts does not say how many tokens a round gains", report.lacking())
+    return Problem("there is nothing about accepted drafts that can be used", report.lacking() or "see docs/inputs.md for what is read")
 
 
 def _acceptance_report(report: Any) -> None:
@@ -133,7 +142,8 @@ def _acceptance_report(report: Any) -> None:
     if report.draft_cost is not None:
         click.echo(f"draft cost: {report.draft_cost:.3f} of a target step (proposal per token / scoring)")
     if report.hit_rate is not None:
-        click.echo(f"hit rate: {report.hit_rate:.3f} of the steps had a draft")
+        per_step = f"; {report.tokens_per_step:.2f} tokens per step, those without one counted" if report.tokens_per_step else ""
+        click.echo(f"hit rate: {report.hit_rate:.3f} of the steps had a draft{per_step}")
     for name, why in report.refused.items():
         click.echo(f"not read: {name}: {why}")
     for note in report.notes:

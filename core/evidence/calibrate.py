@@ -15,6 +15,7 @@ import polars as pl
 
 from scenario import result
 from scenario.book.assemble import assemble
+from scenario.catalogs.catalog import Catalog
 from scenario.common.errors import ScenarioError
 from scenario.evidence.measurements import Measurement
 from scenario.formulas.expr import names
@@ -69,13 +70,13 @@ class System:
         return System([self.points[i] for i in index], values, self.formulas, self.vectors)
 
 
-def system(points: Sequence[Measurement], host: Host, knee: float | None = None) -> System:
-    """The formulas of the estimate for these points, as arrays."""
+def system(points: Sequence[Measurement], host: Host, knee: float | None = None, known: Catalog | None = None) -> System:
+    """The formulas of the estimate for these points, as arrays. ``known`` has the models and GPUs that a user's table adds."""
     keys = ("model", "gpu", "gpus", "batch", "context", "isl", "osl", "weights", "kv", "activations")
     engines = ("any", "vllm", "sglang", "trtllm", "llamacpp")
     rows = [{**{key: getattr(p, key) for key in keys}, "batch": round(p.batch), "method": "vanilla", "engine": p.engine if p.engine in engines else "other"}
             for p in points]  # fmt: skip
-    data: dict[str, Any] = {"version": 1, "time_model": "estimate", "rows": rows}
+    data: dict[str, Any] = {"version": 1, "time_model": "estimate", "rows": rows, **(known.added() if known else {})}
     if knee is not None:
         data["parameters"] = {"estimate": {"knee": knee}}
     read = reader.load(data, host)
@@ -199,9 +200,9 @@ def fits_memory(part: System) -> Array:
     return part.values["memory_gb"] <= USABLE * part.values["memory_available_gb"]
 
 
-def calibrate(points: Sequence[Measurement], host: Host, seed: int = 0) -> list[Fit]:
+def calibrate(points: Sequence[Measurement], host: Host, seed: int = 0, known: Catalog | None = None) -> list[Fit]:
     """One fit per GPU and engine, with errors on points left out of it (k folds, seeded)."""
-    whole = system(points, host)
+    whole = system(points, host, known=known)
     fits = fits_memory(whole)
     found = []
     for group in dict.fromkeys(p.group for p in points):

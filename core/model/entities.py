@@ -235,8 +235,18 @@ FORMATS: dict[str, tuple[float, str]] = {
     "mxfp4": (4.25, "4-bit floating point with an 8-bit scale per 32 values (OCP MX v1.0)"),
     "nvfp4": (4.5, "4-bit floating point with an 8-bit scale per 16 values"),
     "int4": (4.25, "4-bit integer, group of 128 with 16-bit scale and zero point"),
-}
-"""Number formats that weights and the KV cache are stored in: bits per value, and what they are."""
+    "nf4": (4.5, "4-bit NormalFloat of bitsandbytes, a 32-bit scale per 64 values (QLoRA, arXiv:2305.14314, without double quantization)"),
+    **{name: (bits, f"GGUF {name.upper()}: blocks of 32 values with a 16-bit scale{more}") for name, bits, more in (
+        ("q4_0", 4.5, ""), ("q4_1", 5, " and minimum"), ("q5_0", 5.5, ""), ("q5_1", 6, " and minimum"), ("q8_0", 8.5, ""))},
+    **{name: (bits, f"GGUF {name.upper()}: bits per weight of a whole file, its mixture of types counted") for name, bits in (
+        ("iq1_s", 2.0), ("iq1_m", 2.15), ("iq2_xxs", 2.38), ("iq2_xs", 2.59), ("iq2_s", 2.74), ("iq2_m", 2.93), ("iq3_xxs", 3.25),
+        ("iq3_xs", 3.5), ("iq3_s", 3.66), ("iq3_m", 3.76), ("iq4_xs", 4.25), ("iq4_nl", 4.5), ("q2_k", 3.2), ("q2_k_s", 2.97), ("q3_k_s", 3.64),
+        ("q3_k_m", 3.9), ("q3_k_l", 4.3), ("q4_k_s", 4.67), ("q4_k_m", 4.9), ("q5_k_s", 5.57), ("q5_k_m", 5.7), ("q6_k", 6.6))},
+}  # fmt: skip
+"""Number formats that weights and the KV cache are stored in: bits per value, and what they are.
+
+Those of GGUF files after llama.cpp's table of bits per weight (tools/quantize/README.md) and the pull requests that added them.
+"""
 FORMAT_FIELDS: Fields = {
     "bits": _size("Bits per value, scales included.", "bit", high=64),
 }

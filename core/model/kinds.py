@@ -16,6 +16,10 @@ NO_NUMBER = 1e300
 """What is larger cannot be reckoned with."""
 
 
+LISTED = 10
+"""Choices that a message lists where there are many more and a command that lists them."""
+
+
 def is_text(parameter: Parameter) -> bool:
     """Whether the values of a parameter are texts."""
     return parameter.kind in TEXT_KINDS
@@ -64,8 +68,14 @@ def _text_problem(parameter: Parameter, value: object) -> str:
     if not isinstance(value, str):
         return f"a text is needed, not {_shown(value)}"
     if parameter.kind == "choice" and value not in parameter.choices:
-        return f"'{yamltree.show(value)}' is not one of {', '.join(parameter.choices)}"
+        return f"'{yamltree.show(value)}' is not one of {_choices(parameter)}"
     return ""
+
+
+def _choices(parameter: Parameter) -> str:
+    """The choices; the first of many, with the word for the rest."""
+    shown = parameter.choices if not parameter.also else parameter.choices[:LISTED]
+    return ", ".join(shown) + (f" ... (scenario list {parameter.also})" if len(shown) < len(parameter.choices) else "")
 
 
 def limit_text(parameter: Parameter) -> str:

@@ -20,9 +20,9 @@ INPUTS: dict[str, Parameter] = {
     "gpus": Parameter(1, 0, 1e6, "GPUs", "GPUs that serve the model together. Without tp, pp, ep or dp: in the bound memory, "
                       "bandwidth and FLOP/s are pooled ideally, in the estimate it is tp. auto: the smallest power of two that holds the row.",
                       kind="integer", choices=("auto",)),
-    "weights": Parameter("bf16", kind="choice", choices=(*FORMAT_NAMES, features.PUBLISHED), doc="Format the weights are stored in; "
+    "weights": Parameter("bf16", kind="choice", also="formats", choices=(*FORMAT_NAMES, features.PUBLISHED), doc="Format the weights are stored in; "
                          "published: as the model's checkpoint stores them."),
-    "kv": Parameter("bf16", kind="choice", choices=FORMAT_NAMES, doc="Format of the KV cache."),
+    "kv": Parameter("bf16", kind="choice", also="formats", choices=FORMAT_NAMES, doc="Format of the KV cache."),
     "mfu": Parameter(1, None, 1, "", "Attainable share of the peak FLOP/s; 1 makes the time a bound.", above=0),
     "mbu": Parameter(1, None, 1, "", "Attainable share of the peak bandwidth; 1 makes the time a bound.", above=0),
     "memory_utilization": Parameter(1, None, 1, "", "Share of GPU memory the engine may use (vLLM calls it "

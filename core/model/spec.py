@@ -40,7 +40,8 @@ class Parameter:
     ``kind`` is ``number``, ``integer``, ``flag`` (0 or 1), ``model`` (a catalog name, whose fields then
     read as ``<parameter>_<field>``), ``profile`` (an acceptance profile or a list of marginal rates), ``tree`` (a
     draft tree) or ``choice`` (one of ``choices``). A ``quiet`` one takes no column and no cell in tables that do not
-    mention it; formulas then read its default, or blank.
+    mention it; formulas then read its default, or blank. ``also`` is the kind of other names that are taken for a choice
+    (``formats``: what engines call them, see ``scenario.catalogs.aliases``).
     """
 
     default: float | str | None = None
@@ -56,6 +57,7 @@ class Parameter:
     title: str = ""
     format: str = ""
     quiet: bool = False
+    also: str = ""
 
 
 @dataclass(frozen=True)

@@ -6,6 +6,7 @@ from collections.abc import Iterable, Mapping
 from functools import cached_property
 from typing import Any
 
+from scenario.catalogs import aliases
 from scenario.model import kinds, shared
 from scenario.model.spec import Parameter
 from scenario.registry.loaded import Host
@@ -75,7 +76,7 @@ def value_of(parameter: Parameter, name: str = "", *, blank: bool = True) -> Sch
     doc = " ".join(part for part in said if part)
     shape = _NAMED.get(parameter.kind) or _number(parameter, name)
     if parameter.kind == "choice":
-        shape = {"enum": list(parameter.choices)}
+        shape = {"enum": aliases.spellings(parameter.also, parameter.choices) if parameter.also else list(parameter.choices)}
     found: Schema = {"description": doc} if doc else {}
     return {**found, **(_or_blank(shape) if blank else shape)}
 

@@ -8,7 +8,7 @@ from typing import Any
 
 import polars as pl
 
-from scenario.catalogs import catalog, series
+from scenario.catalogs import aliases, catalog, series
 from scenario.common.errors import FormulaError, nearest
 from scenario.common.yamltree import Node, Source
 from scenario.formulas.vectors import Curve, Profile, Tree
@@ -77,6 +77,9 @@ class ValueReader:
         """A checked number, choice or name of a model, or None with a problem noted."""
         text = kinds.is_text(parameter)
         value = node.shown if text and not isinstance(node.value, str) else node.value
+        kind = "models" if parameter.kind == "model" else parameter.also
+        if kind:
+            value = aliases.find(kind, str(value), self.catalog.models if kind == "models" else parameter.choices) or value
         if said := kinds.value_problem(parameter, value):
             near = nearest(str(value), parameter.choices) if text and parameter.choices else "" if text else catalog.number_hint(value)
             self.source.say(node, f"{name}: {said}", near)
@@ -107,14 +110,23 @@ class ValueReader:
             return self.stack(node)
         if name == "time_model":
             return self.name_of("time model", node, self.host.time_models)
-        return self.name_of("model", node, self.catalog.models) if name == "model" else self.name_of("GPU", node, self.catalog.gpus)
+        return self.entry("models", "model", node) if name == "model" else self.entry("gpus", "GPU", node)
+
+    def entry(self, kind: str, what: str, node: Node) -> str | None:
+        """The name of a model or GPU of the catalog, however it is written."""
+        known = self.catalog.models if kind == "models" else self.catalog.gpus
+        found = aliases.find(kind, node.value, known) if isinstance(node.value, str) else None
+        if found is None and kind == "models" and isinstance(node.value, str) and aliases.stated(node.value):
+            self.source.say(node, f"unknown model '{node.shown}', whose name says a format", aliases.split(node.value, known))
+            return None
+        return found or self.name_of(what, node, known)
 
     def stack(self, node: Node) -> str | None:
         """The canonical name of a method stack."""
         if not isinstance(node.value, str) or not node.value.strip():
             self.source.say(node, f"a method is named by a text, not {node.kind}")
             return None
-        stack, said, unknown = stacks.parse(node.value, self.host.methods)
+        stack, said, unknown = stacks.parse(aliases.stack(node.value, self.host.methods), self.host.methods)
         if stack is None:
             hint = self.host.missing("method", unknown, self.host.methods) if unknown else ""
             self.source.say(node, said, hint)

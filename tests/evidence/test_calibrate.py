@@ -133,7 +133,7 @@ LLAMA = [{"model_filename": "models/Llama-3.1-8B-Instruct-Q4_K_M.gguf", "gpu_inf
         (json.dumps({**VLLM, "backend": "sglang"}) + "\n" + json.dumps({**VLLM, "backend": "sglang"}), GIVEN, {"engine": "sglang", "isl": 1024}),
         (json.dumps(TRTLLM), {"gpu": "h100-sxm"}, {"engine": "trtllm", "batch": 7.8, "weights": "fp8", "kv": "fp8", "activations": "fp8", "gpus": 2}),
         (json.dumps(GENAI), {**GIVEN, "engine": "vllm"}, {"batch": 8, "tpot_ms": 7, "ttft_ms": 88, "context": 1024 + 128}),
-        (json.dumps(LLAMA), {}, {"gpu": "a10", "model": "llama-3.1-8b", "weights": "int4", "prefill_ms": 250, "tpot_ms": 0}),
+        (json.dumps(LLAMA), {}, {"gpu": "a10", "model": "llama-3.1-8b", "weights": "q4_k_m", "prefill_ms": 250, "tpot_ms": 0}),
         ("model_filename,gpu_info,n_prompt,n_gen,avg_ts\nllama-3.1-8b-f16.gguf,NVIDIA A10,0,128,40\n", {}, {"tpot_ms": 25, "context": 64}),
         ("batch,context,ms\n4,1000,9.5\n", GIVEN, {"batch": 4, "context": 1000, "tpot_ms": 9.5, "engine": "any"}),
     ],

@@ -16,7 +16,7 @@ from scenario.evidence import logs
 LOGS = Path(__file__).parents[1] / "data" / "logs"
 
 
-def read(*names: str) -> logs.Report:
+def read(*names: str) -> logs.AcceptanceReport:
     return logs.read([str(LOGS / name) for name in names])
 
 

@@ -31,7 +31,7 @@ from scenario.common.errors import Problem, TableError, nearest
 
 
 @dataclass
-class Reading:
+class ConfigReading:
     """What a config says. ``fields`` are catalog fields, ``how`` says where each is from; ``errors`` must be empty to use them."""
 
     fields: dict[str, float] = field(default_factory=dict)
@@ -42,7 +42,7 @@ class Reading:
     errors: list[str] = field(default_factory=list)
 
 
-def load(path: str | Path, family: str = "") -> Reading:
+def load(path: str | Path, family: str = "") -> ConfigReading:
     """The reading of a config.json. Raises :class:`TableError` when the file cannot be read or its errors forbid using it."""
     try:
         config = json.loads(inputs.read(path, inputs.CONFIG).decode("utf-8-sig"))
@@ -56,9 +56,9 @@ def load(path: str | Path, family: str = "") -> Reading:
     return reading
 
 
-def read(config: Mapping[str, Any], family: str = "") -> Reading:
+def read(config: Mapping[str, Any], family: str = "") -> ConfigReading:
     """The catalog fields of a config. ``family`` overrides its model_type."""
-    reader = _Reader(config, family)
+    reader = _ConfigReader(config, family)
     try:
         reader.run()
     except _Stop:
@@ -69,12 +69,12 @@ def read(config: Mapping[str, Any], family: str = "") -> Reading:
 
 
 class _Stop(Exception):
-    """Reading cannot go on; the errors say why."""
+    """ConfigReading cannot go on; the errors say why."""
 
 
-class _Reader:
+class _ConfigReader:
     def __init__(self, config: Mapping[str, Any], family: str) -> None:
-        self.out = Reading()
+        self.out = ConfigReading()
         self.used: set[str] = set()
         self.keys = self.text_part(config)
         self.spec = self.find_family(family)

@@ -9,7 +9,7 @@ from typing import Any
 
 
 @dataclass
-class Stored:
+class StoredWeights:
     """How a checkpoint stores its weights. ``bits`` include scales and zero points; the flags say which parts have them.
 
     ``name`` is the nearest of the engine's number formats; ``how`` shows the arithmetic; ``problems`` is what was not understood.
@@ -24,7 +24,7 @@ class Stored:
     problems: list[str] = field(default_factory=list)
 
 
-def read(config: Mapping[str, Any], moe: bool) -> Stored | None:
+def read(config: Mapping[str, Any], moe: bool) -> StoredWeights | None:
     """The stored weight type, or None when the method is not known.
 
     ``moe`` says that there are experts: a list that excludes attention and router then still leaves something to quantize.
@@ -32,16 +32,16 @@ def read(config: Mapping[str, Any], moe: bool) -> Stored | None:
     method = str(config.get("quant_method") or config.get("quant_algo") or config.get("producer", {}).get("name") or "").lower()
     bits = _number(config.get("bits", config.get("w_bit")))
     group = _number(config.get("group_size", config.get("q_group_size")))
-    stored: Stored | None = None
+    stored: StoredWeights | None = None
     block = config.get("weight_block_size")
     if method in ("fp8", "fbgemm_fp8", "finegrained_fp8"):
         if isinstance(block, Sequence) and len(block) == 2:
             size = float(block[0]) * float(block[1])
-            stored = Stored(8 + 32 / size, "fp8-block", f"8 + 32 / ({block[0]} x {block[1]})")
+            stored = StoredWeights(8 + 32 / size, "fp8-block", f"8 + 32 / ({block[0]} x {block[1]})")
         else:
-            stored = Stored(8, "fp8", "8, one scale per tensor or row")
+            stored = StoredWeights(8, "fp8", "8, one scale per tensor or row")
     elif method == "mxfp4":
-        stored = Stored(4.25, "mxfp4", "4 + 8 / 32")
+        stored = StoredWeights(4.25, "mxfp4", "4 + 8 / 32")
     elif method in ("awq", "gptq", "auto-round", "auto_round", "autoround") and bits:
         stored = _integer(bits, group, zero=config.get("zero_point", True) is not False or method == "gptq")
     elif method in ("compressed-tensors", "compressed_tensors"):
@@ -49,16 +49,16 @@ def read(config: Mapping[str, Any], moe: bool) -> Stored | None:
     elif method in ("modelopt", "modelopt_fp4", "fp8_pb_wo", "nvfp4", "fp8_static"):
         algorithm = str(config.get("quant_algo") or method).upper()
         if "NVFP4" in algorithm or "FP4" in algorithm:
-            stored = Stored(4.5, "nvfp4", "4 + 8 / 16")
+            stored = StoredWeights(4.5, "nvfp4", "4 + 8 / 16")
         elif "FP8" in algorithm:
-            stored = Stored(8, "fp8", "8, one scale per tensor")
+            stored = StoredWeights(8, "fp8", "8, one scale per tensor")
     elif method == "bitsandbytes":
         if config.get("load_in_4bit"):
             double = bool(config.get("bnb_4bit_use_double_quant"))
-            stored = Stored(4 + 8 / 64 + 32 / (64 * 256), "int4", "4 + 8 / 64 + 32 / (64 x 256)") if double else \
-                Stored(4 + 32 / 64, "int4", "4 + 32 / 64")  # fmt: skip
+            stored = StoredWeights(4 + 8 / 64 + 32 / (64 * 256), "int4", "4 + 8 / 64 + 32 / (64 x 256)") if double else \
+                StoredWeights(4 + 32 / 64, "int4", "4 + 32 / 64")  # fmt: skip
         elif config.get("load_in_8bit"):
-            stored = Stored(8, "int8", "8, one scale per row")
+            stored = StoredWeights(8, "int8", "8, one scale per row")
     if stored is None:
         return None
     stored.embeddings = config.get("lm_head") is True
@@ -70,29 +70,29 @@ def _number(value: Any) -> float:
     return float(value) if isinstance(value, int | float) and not isinstance(value, bool) else 0.0
 
 
-def _integer(bits: float, group: float, zero: bool) -> Stored:
+def _integer(bits: float, group: float, zero: bool) -> StoredWeights:
     name = "int4" if bits < 8 else "int8"
     if group <= 0:
-        return Stored(bits, name, f"{bits:g}, one scale per column")
+        return StoredWeights(bits, name, f"{bits:g}, one scale per column")
     extra = bits if zero else 0
-    return Stored(bits + (16 + extra) / group, name, f"{bits:g} + (16 + {extra:g}) / {group:g}")
+    return StoredWeights(bits + (16 + extra) / group, name, f"{bits:g} + (16 + {extra:g}) / {group:g}")
 
 
-def _compressed(config: Mapping[str, Any]) -> Stored | None:
-    found: list[Stored] = []
+def _compressed(config: Mapping[str, Any]) -> StoredWeights | None:
+    found: list[StoredWeights] = []
     for part in (config.get("config_groups") or {}).values():
         weights = part.get("weights") or {} if isinstance(part, Mapping) else {}
         bits, group = _number(weights.get("num_bits")), _number(weights.get("group_size"))
         if not bits:
             continue
         if weights.get("type") == "float" and bits < 8:
-            found.append(Stored(4.5, "nvfp4", "4 + 8 / 16") if group <= 16 else Stored(4.25, "mxfp4", "4 + 8 / 32"))
+            found.append(StoredWeights(4.5, "nvfp4", "4 + 8 / 16") if group <= 16 else StoredWeights(4.25, "mxfp4", "4 + 8 / 32"))
         elif weights.get("type") == "float":
             size = weights.get("block_structure")
             if isinstance(size, Sequence) and len(size) == 2 and not isinstance(size, str):
-                found.append(Stored(8 + 32 / (float(size[0]) * float(size[1])), "fp8-block", f"8 + 32 / ({size[0]} x {size[1]})"))
+                found.append(StoredWeights(8 + 32 / (float(size[0]) * float(size[1])), "fp8-block", f"8 + 32 / ({size[0]} x {size[1]})"))
             else:
-                found.append(Stored(8, "fp8", "8, one scale per tensor or row"))
+                found.append(StoredWeights(8, "fp8", "8, one scale per tensor or row"))
         else:
             found.append(_integer(bits, group, zero=weights.get("symmetric") is False))
     if not found:
@@ -107,7 +107,7 @@ _HARMLESS = re.compile(
     r"mlp1|conv1d|mtp|eh_proj|a_log|dt_bias|rotary", re.IGNORECASE)  # fmt: skip
 
 
-def _exclusions(stored: Stored, config: Mapping[str, Any], moe: bool) -> None:
+def _exclusions(stored: StoredWeights, config: Mapping[str, Any], moe: bool) -> None:
     listed: list[str] = []
     for key in ("modules_to_not_convert", "ignored_layers", "ignore", "exclude_modules", "llm_int8_skip_modules"):
         value = config.get(key)

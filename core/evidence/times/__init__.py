@@ -1,0 +1,1 @@
+"""Measured times out of what benchmarks write: one module per tool."""
