@@ -81,7 +81,7 @@ class LogReader:
             if len(whole) < LARGEST and self.document(whole.removeprefix(b"\xef\xbb\xbf")):
                 self.report.lines += whole.count(b"\n") + 1
                 return
-            source = io.BufferedReader(_Joined(whole, source))
+            source = io.BufferedReader(_Joined(whole, source))  # type: ignore[arg-type]
         for line in lines_of(source, name):
             self.line(line)
 
@@ -95,7 +95,7 @@ class _Joined(io.RawIOBase):
     def readable(self) -> bool:
         return True
 
-    def readinto(self, buffer: bytearray) -> int:  # type: ignore[override]
+    def readinto(self, buffer: bytearray) -> int:  # type: ignore[override]  # a writable buffer of any kind
         part = self.head.read(len(buffer)) or self.rest.read(len(buffer))
         buffer[: len(part)] = part
         return len(part)
@@ -105,7 +105,7 @@ def opened(stream: BinaryIO) -> io.BufferedReader:
     """A stream that can be peeked into, unzipped where it is zipped."""
     buffered = stream if isinstance(stream, io.BufferedReader) else io.BufferedReader(stream)  # type: ignore[type-var]
     zipped = buffered.peek(2)[:2] == b"\x1f\x8b"
-    return io.BufferedReader(gzip.GzipFile(fileobj=buffered)) if zipped else buffered  # type: ignore[arg-type]
+    return io.BufferedReader(gzip.GzipFile(fileobj=buffered)) if zipped else buffered  # type: ignore[return-value]
 
 
 def lines_of(source: io.BufferedReader, file: str = "-") -> Iterator[bytes]:

@@ -52,7 +52,8 @@ def _sglang(row: Row, report: AcceptanceReport) -> bool:
     length = float(row["accept_length"])
     if length <= 1:
         return False
-    info = row.get("server_info") if isinstance(row.get("server_info"), dict) else {}
+    said = row.get("server_info")
+    info: Row = said if isinstance(said, dict) else {}
     source = report.source("SGLang benchmark result")
     if float(info.get("speculative_eagle_topk") or 1) > 1:
         report.refuse("SGLang draft tokens")
