@@ -2,18 +2,37 @@
 
 from __future__ import annotations
 
+import contextlib
 import html
 import re
 import shutil
+import signal
 import subprocess
 import zipfile
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
 import openpyxl
 from openpyxl.utils import get_column_letter
 from spreadsheet import SOFFICE, recalculate
+
+
+@contextlib.contextmanager
+def bounded(seconds: float) -> Iterator[None]:
+    """Ends what takes more than so many seconds of this process's own work: what other programs do meanwhile does not count."""
+
+    def stop(*_: object) -> None:
+        raise AssertionError(f"more than {seconds:g} seconds of work")
+
+    before = signal.signal(signal.SIGVTALRM, stop)
+    signal.setitimer(signal.ITIMER_VIRTUAL, seconds)
+    try:
+        yield
+    finally:
+        signal.setitimer(signal.ITIMER_VIRTUAL, 0)
+        signal.signal(signal.SIGVTALRM, before)
+
 
 Edits = Mapping[tuple[str, str], Any]
 """(sheet, cell) -> the value typed there; None clears the cell."""

@@ -103,7 +103,7 @@ def _check_workbook(table: str, plugins: tuple[str, ...], quiet: bool) -> None:
         for note in found.notes:
             tell(f"{table}: {note}")
         terminal.print_check(table, found)
-    if found.differences:
+    if not found.good:
         click.get_current_context().exit(1)
 
 

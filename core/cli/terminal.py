@@ -195,16 +195,21 @@ def cell(item: Field, value: object) -> str:
 def print_check(file: str, found: Checked) -> None:
     """What a workbook shows otherwise than the engine computes, by cell and cause."""
     console = screen()
-    if not found.differences:
-        console.print(f"{file}: good: {found.cells:,} cells of {found.rows:,} rows show what the engine computes")
+    if found.good:
+        said = f"good: {found.cells:,} cells of {found.rows:,} rows show what the engine computes"
+        console.print(f"{file}: {said}, on {found.sheets} sheets")
         return
+    if not found.cells:
+        console.print(f"{file}: nothing was compared: no formula holds a value")
     shown = found.differences[:MAX_SHOWN]
     rows = [(d.place, d.column, shown_as(d.shows), shown_as(d.engine), d.cause) for d in shown]
-    table_of(("cell", "column", "shows", "engine", "cause"), rows, right=(2, 3))
+    if rows:
+        table_of(("cell", "column", "shows", "engine", "cause"), rows, right=(2, 3))
     if len(found.differences) > MAX_SHOWN:
         console.print(f"and {len(found.differences) - MAX_SHOWN:,} more")
     causes = Counter(d.cause for d in found.differences)
-    console.print(f"{file}: {len(found.differences):,} of {found.cells:,} cells differ")
+    if found.differences:
+        console.print(f"{file}: {len(found.differences):,} cells differ; {found.cells:,} were compared, on {found.sheets} sheets")
     for cause, count in causes.most_common(5):
         console.print(f"  {count:,}: {cause}")
 

@@ -39,8 +39,8 @@ AHEAD = 2
 """Pieces that are unpacked before they are asked for."""
 
 DAMAGED = (
-    ElementTree.ParseError, expat.ExpatError, LookupError, zipfile.BadZipFile, zipfile.LargeZipFile, zlib.error, lzma.LZMAError, struct.error,
-    OSError, EOFError, ValueError, RuntimeError, OverflowError,
+    ElementTree.ParseError, expat.ExpatError, LookupError, zipfile.BadZipFile, zipfile.LargeZipFile, zlib.error,
+    lzma.LZMAError, struct.error, OSError, EOFError, ValueError, RuntimeError, OverflowError,
 )  # fmt: skip
 """What a damaged file raises in the libraries that read it."""
 
@@ -170,34 +170,18 @@ class Workbook:
     def _open(self, path: Path) -> zipfile.ZipFile:
         with inputs.opened(path, inputs.WORKBOOK) as stream:
             start = stream.read(512)
-        if start[:8] == b"\xd0\xcf\x11\xe0\xa1\xb1\x1a\xe1":
-            raise self.refuse("the workbook is encrypted, or in the old .xls format", "remove its password, or save it as .xlsx")
         if start[:4] != b"PK\x03\x04":
-            text = start.removeprefix(b"\xef\xbb\xbf").lstrip()
-            kind = "an HTML page" if text.lower().startswith((b"<!doctype html", b"<html", b"<table")) else ""
-            kind = kind or ("empty" if not start else "XML" if text[:5] == b"<?xml" else "")
-            if not kind and b"\x00" not in start:
-                kind = "text, perhaps CSV"
-            said = f"this is {kind}, not a workbook" if kind else "this is not a workbook"
-            raise self.refuse(said, "open it in a spreadsheet program and save it as .xlsx")
+            said, hint = _other_kind(start)
+            raise self.refuse(said, hint)
         try:
             archive = zipfile.ZipFile(path)
         except (*DAMAGED, NotImplementedError):
             raise self.refuse("the workbook is cut off or damaged", "copy it again from where it came from") from None
-        total = 0
-        for info in archive.infolist():
-            total += info.file_size
-            too_dense = info.file_size > 50_000_000 and info.file_size > MAX_RATIO * max(info.compress_size, 1)
-            if too_dense or total > MAX_SHEET:
-                archive.close()
-                raise self.refuse(f"the workbook would unpack to {total / 1e9:,.1f} GB or more; it is refused")
-            if info.flag_bits & 1:
-                archive.close()
-                raise self.refuse("the workbook is encrypted", "remove its password")
-        names = set(archive.namelist())
-        if not any(name.startswith("xl/") or name.endswith("workbook.xml") for name in names):
+        said, hint = _refused(archive)
+        if said:
             archive.close()
-            raise self.refuse("this zip file is not an .xlsx workbook", "open it in a spreadsheet program and save it as .xlsx")
+            raise self.refuse(said, hint)
+        names = archive.namelist()
         if any(name.endswith("vbaProject.bin") for name in names):
             self.notes.append("its macros are not carried over")
         if any(name.startswith("xl/externalLinks/") for name in names):
@@ -248,23 +232,23 @@ class Workbook:
         return "xl/workbook.xml"
 
     def _sheets(self) -> list[SheetPart]:
-        root = self.tree(self.main)
         relations = self.relations(self.main)
         found = []
-        for item in root.iter("sheet"):
+        for item in self.tree(self.main).iter("sheet"):
             rel = next((value for key, value in item.attrib.items() if key.endswith("id") and key != "sheetId"), "")
             kind, part = relations.get(rel, ("", ""))
-            if kind != "worksheet" or part not in self.names:
-                continue
-            sheet = SheetPart(legible(item.get("name", "")), part, hidden=item.get("state", "visible") != "visible")
-            for kind, target in self.relations(part).values():
-                if kind == "table" and target in self.names:
-                    table = self.tree(target)
-                    sheet.tables[table.get("displayName") or table.get("name") or ""] = table.get("ref", "")
-            found.append(sheet)
+            if kind == "worksheet" and part in self.names:
+                hidden = item.get("state", "visible") != "visible"
+                found.append(SheetPart(legible(item.get("name", "")), part, self._tables(part), hidden))
         if not found:
             raise self.refuse("the workbook has no sheets")
         return found
+
+    def _tables(self, part: str) -> dict[str, str]:
+        """The tables of a sheet: name -> range."""
+        targets = [target for kind, target in self.relations(part).values() if kind == "table" and target in self.names]
+        tables = map(self.tree, targets)
+        return {table.get("displayName") or table.get("name") or "": table.get("ref", "") for table in tables}
 
     def _date_styles(self) -> set[int]:
         """The cell styles that show a number as a date or time."""
@@ -285,24 +269,25 @@ class Workbook:
     def shared_text(self, index: int) -> str | None:
         """A text that cells refer to by number; None when there is no such text."""
         if self.texts is None:
-            self.texts = []
             part = self.parts.get("sharedStrings", "xl/sharedStrings.xml")
-            if part in self.names:
-                texts = _Texts()
-                with self.whole(part), self.zip.open(part) as stream:
-                    parser = ElementTree.XMLParser(target=texts)
-                    size = 0
-                    while data := stream.read(CHUNK):
-                        size += len(data)
-                        if size > MAX_TEXTS:
-                            raise self.refuse(f"its part {part} is larger than {MAX_TEXTS / 1e6:,.0f} MB; it is refused")
-                        before = texts.events
-                        parser.feed(data)
-                        if texts.events == before:  # a tag of megabytes
-                            raise EOFError
-                    parser.close()
-                self.texts = texts.found
+            self.texts = self._shared_texts(part) if part in self.names else []
         return self.texts[index] if index < len(self.texts) else None
+
+    def _shared_texts(self, part: str) -> list[str]:
+        texts = _Texts()
+        with self.whole(part), self.zip.open(part) as stream:
+            parser = ElementTree.XMLParser(target=texts)
+            size = 0
+            while data := stream.read(CHUNK):
+                size += len(data)
+                if size > MAX_TEXTS:
+                    raise self.refuse(f"its part {part} is larger than {MAX_TEXTS / 1e6:,.0f} MB; it is refused")
+                before = texts.events
+                parser.feed(data)
+                if texts.events == before:  # a tag of megabytes
+                    raise EOFError
+            parser.close()
+        return texts.found
 
     def sheet(self, title: str) -> SheetPart | None:
         """A sheet by title, case aside."""
@@ -312,18 +297,9 @@ class Workbook:
         """A sheet's XML in pieces of whole rows: in UTF-8, names without prefixes, attributes in double quotes."""
         with self.whole(part), self.zip.open(part) as stream:
             first = stream.read(CHUNK)
-            begins = first[:65_536].find(b"<worksheet")
-            if begins >= 0 and (b"<!DOCTYPE" in first[:begins] or b"<!ENTITY" in first[:begins]):
-                raise _Entities
-            if b"worksheet" not in first[:65_536].replace(b"\x00", b""):
-                raise EOFError
-            declared = re.search(rb"<\?xml[^>]*encoding=[\"']([^\"']*)", first[: min(max(begins, 0), 500)])
-            plain = declared is None or declared.group(1).lower() in (b"utf-8", b"utf8", b"us-ascii", b"ascii")
             pieces = _pieces(first, stream)
-            if begins < 0 or not plain or _ODD.search(first):
-                pieces = _rewritten(pieces)
             rest = b""
-            for piece in pieces:
+            for piece in pieces if _usual(first) else _rewritten(pieces):
                 rest += piece
                 cut = rest.rfind(b"<row")
                 if cut > 0:
@@ -334,6 +310,51 @@ class Workbook:
             if not rest.rstrip().endswith((b"</worksheet>", b"/>")):
                 raise EOFError
             yield rest
+
+
+def _other_kind(start: bytes) -> tuple[str, str]:
+    """What a file is that is no zip archive, by its first bytes; and what to do."""
+    if start[:8] == b"\xd0\xcf\x11\xe0\xa1\xb1\x1a\xe1":
+        return "the workbook is encrypted, or in the old .xls format", "remove its password, or save it as .xlsx"
+    text = start.removeprefix(b"\xef\xbb\xbf").lstrip().lower()
+    kind = ""
+    if not start:
+        kind = "empty"
+    elif text.startswith((b"<!doctype html", b"<html", b"<table")):
+        kind = "an HTML page"
+    elif text.startswith(b"<?xml"):
+        kind = "XML"
+    elif b"\x00" not in start:
+        kind = "text, perhaps CSV"
+    hint = "open it in a spreadsheet program and save it as .xlsx"
+    return (f"this is {kind}, not a workbook" if kind else "this is not a workbook"), hint
+
+
+def _refused(archive: zipfile.ZipFile) -> tuple[str, str]:
+    """Why a zip archive is refused, if it is, and what to do: it is too large, locked, or no workbook."""
+    total = 0
+    for info in archive.infolist():
+        total += info.file_size
+        too_dense = info.file_size > 50_000_000 and info.file_size > MAX_RATIO * max(info.compress_size, 1)
+        if too_dense or total > MAX_SHEET:
+            return f"the workbook would unpack to {total / 1e9:,.1f} GB or more; it is refused", ""
+        if info.flag_bits & 1:
+            return "the workbook is encrypted", "remove its password"
+    if not any(name.startswith("xl/") or name.endswith("workbook.xml") for name in archive.namelist()):
+        return "this zip file is not an .xlsx workbook", "open it in a spreadsheet program and save it as .xlsx"
+    return "", ""
+
+
+def _usual(first: bytes) -> bool:
+    """Whether a sheet's XML is of the kind that spreadsheet programs write; refuses what declares entities or is no sheet."""
+    begins = first[:65_536].find(b"<worksheet")
+    if begins >= 0 and (b"<!DOCTYPE" in first[:begins] or b"<!ENTITY" in first[:begins]):
+        raise _Entities
+    if b"worksheet" not in first[:65_536].replace(b"\x00", b""):
+        raise EOFError
+    declared = re.search(rb"<\?xml[^>]*encoding=[\"']([^\"']*)", first[: min(max(begins, 0), 500)])
+    plain = declared is None or declared.group(1).lower() in (b"utf-8", b"utf8", b"us-ascii", b"ascii")
+    return begins >= 0 and plain and not _ODD.search(first)
 
 
 def _pieces(first: bytes, stream: IO[bytes]) -> Iterator[bytes]:

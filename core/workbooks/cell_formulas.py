@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
+
+from scenario.workbooks.cells import Cell
 
 _TOKEN = re.compile(
     r"""(?P<text>"(?:[^"]|"")*")
@@ -14,39 +16,65 @@ _TOKEN = re.compile(
       | (?P<other>.)""",
     re.VERBOSE,
 )
-_REF = re.compile(r"\$?([A-Za-z]{1,3})\$?([0-9]+)")
+_END = re.compile(r"([A-Z]{1,3})\$?([0-9]+)")
+_REF = re.compile(r"([A-Z]{1,3})\$?[0-9]")
+
+Masters = dict[int, tuple[str, str]]
+"""Formulas that are written once for many cells: text and place of the first, by number."""
 
 
-def canonical(formula: str, names: Mapping[str, str], row: int) -> str:
-    """A formula of row ``row`` with its same-row references as ``[name]`` by ``names`` (letters -> header).
+def canonical(formula: str, names: Mapping[str, str], home: str = "scenarios") -> str:
+    """A formula of the sheet ``home`` with its references there as ``[name]`` by ``names`` (letters -> header).
 
     Numbers are written one way, function names in capitals without ``_xlfn.``, ranges on other sheets by
     sheet only (rows and columns there move when an analyst inserts some).
     """
     out: list[str] = []
     for match in _TOKEN.finditer(formula.lstrip("=")):
-        kind, text = match.lastgroup, match.group()
-        if kind == "space":
-            continue
-        if kind == "text":
-            out.append(text)
-        elif match.group("ref"):
-            sheet = (match.group("sheet") or "").rstrip("!").strip("'").replace("$", "")
-            found = _REF.findall(match.group("ref"))
-            if sheet and sheet.lower() != "scenarios":
-                out.append(f"{sheet.lower()}!")
-            elif len(found) == 1 and int(found[0][1]) == row:
-                letters = found[0][0].upper()
-                out.append(f"[{names.get(letters, letters)}]")
-            else:
-                out.append("[" + ":".join(names.get(letters.upper(), letters.upper()) for letters, _ in found) + "]")
-        elif kind == "number":
-            out.append(f"{float(text):.15g}")
-        elif kind == "word":
-            word = text.upper().removeprefix("_XLFN.")
-            out.append(word)
+        text = match.group()
+        if match.group("ref"):
+            out.append(_reference(match, names, home))
         elif text == ")" and out[-1:] == ["("] and out[-2:-1] in (["TRUE"], ["FALSE"]):
             out.pop()  # LibreOffice writes TRUE()
-        else:
+        elif match.lastgroup == "number":
+            out.append(f"{float(text):.15g}")
+        elif match.lastgroup == "word":
+            out.append(text.upper().removeprefix("_XLFN."))
+        elif match.lastgroup != "space":
             out.append(text)
     return "".join(out)
+
+
+def _reference(match: re.Match[str], names: Mapping[str, str], home: str) -> str:
+    """A cell or a range."""
+    sheet = (match.group("sheet") or "").rstrip("!").strip("'").replace("$", "")
+    if sheet and sheet.lower() != home:
+        return f"{sheet.lower()}!"
+    letters = _REF.findall(match.group("ref").upper())
+    return "[" + ":".join(names.get(one, one) for one in letters) + "]"
+
+
+def own_areas(formula: str) -> Iterator[tuple[str, int, str, int]]:
+    """The ranges of its own sheet that a formula reads: first column, its letters padded to three, and row; last ones."""
+    for match in _TOKEN.finditer(formula):
+        if match.group("ref") and not match.group("sheet"):
+            ends = [(column.rjust(3), int(row)) for column, row in _END.findall(match.group("ref").upper())]
+            yield (*ends[0], *ends[-1])
+
+
+def formula_of(cell: Cell, place: str, masters: Masters) -> str | None:
+    """A cell's formula, also where it is written once for many; ``masters`` keeps those seen so far."""
+    if cell.shared is None:
+        return cell.formula
+    if cell.formula:
+        masters[cell.shared] = cell.formula, place
+        return cell.formula
+    if cell.shared not in masters:
+        return None
+    from openpyxl.formula.translate import Translator
+
+    text, origin = masters[cell.shared]
+    try:
+        return str(Translator("=" + text, origin=origin).translate_formula(place)).removeprefix("=")
+    except Exception:  # a formula that the library cannot take apart
+        return None

@@ -7,7 +7,7 @@ caller says up to which column it cares.
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Container, Iterator
+from collections.abc import Callable, Container, Iterator, Mapping
 from dataclasses import dataclass
 from functools import lru_cache
 from typing import Any
@@ -33,6 +33,8 @@ MOST_KNOWN = 50_000
 """Cells that are taken apart once for all that look the same."""
 _ESCAPED = re.compile(r"_x([0-9A-Fa-f]{4})_")
 _NUMBER = re.compile(r"[-+]?(?:[0-9]+\.?[0-9]*|\.[0-9]+)(?:[eE][-+]?[0-9]+)?", re.ASCII)
+_AS_IT_STANDS = {b"str": "text", b"e": "error", b"d": "date"}
+"""What kind of value some cells hold whose text stands in the cell."""
 _NAMED = {"lt": "<", "gt": ">", "amp": "&", "quot": '"', "apos": "'"}
 
 
@@ -51,6 +53,11 @@ class Cell:
     shared: int | None = None
     style: int = 0
     array: bool = False
+
+
+def blank(cell: Cell) -> bool:
+    """Whether a cell says nothing: no formula, and a text of spaces."""
+    return cell.kind == "text" and cell.formula is None and not str(cell.value).strip()
 
 
 @dataclass(slots=True)
@@ -72,6 +79,11 @@ def letter(column: int) -> str:
         column, rest = divmod(column - 1, 26)
         text = chr(65 + rest) + text
     return text
+
+
+def letters_of(columns: Mapping[str, int]) -> dict[str, str]:
+    """Header names by letter, from columns by name."""
+    return {letter(column): name for name, column in columns.items()}
 
 
 @lru_cache(maxsize=20_000)
@@ -107,45 +119,58 @@ def rows(
     """
     expected = passed = 0
     piece, close = b"", 0
-    after = letter(sought.until + 1).encode() if sought else b""
+    taken = _Sought(book, sought) if sought is not None else None
     for chunk in book.chunks(sheet.part):
         # Splitting is many times faster than matching whole rows of a hundred formulas.
         for piece in chunk.split(b"<row")[1:]:
             if piece[:1] not in b" >/\t\r\n":
                 continue  # <rowBreaks>
-            end = piece.find(b">")
+            end, close = piece.find(b">"), piece.rfind(b"</row>")
             plain = _NUMBERED.match(piece)
             attributes = {} if plain else dict(_ATTRIBUTE.findall(piece, 0, min(end + 1, MAX_TAG)))
             given = plain.group(1) if plain else attributes.get(b"r", b"")
             expected = int(given) if given.isdigit() and len(given) < 8 else expected + 1
             if expected > last_row:
-                passed, close = passed + 1, piece.rfind(b"</row>")
+                passed += 1
                 if passed > 1000:
                     return
                 continue
-            close = piece.rfind(b"</row>")
             if piece[end - 1 : end] == b"/":
                 continue
             close = close if close > 0 else len(piece)
-            cells: dict[int, Cell] = {}
-            formulas, whole = -1, sought is None
-            if sought is not None:
-                stop = piece.find(b'<c r="%s%d"' % (after, expected), end)
-                head = piece[end + 1 : stop if 0 < stop < close else close]
-                usual = head.count(b"<f") == sought.formulas
-                cells = _filled(book, head, sought.until, sought.columns, _CONSTANT if usual else _FILLED)
-                filled = piece.count(b"</c>", end, close)
-                # Where these are all that is filled there can be no other formulas, and looking for them takes half as long.
-                formulas = pointing = piece.count(b'<f t="shared" si="', end, close)
-                if len(cells) + formulas != filled:
-                    formulas = piece.count(b"<f", end, close)
-                    whole = len(cells) + formulas != filled
-                whole = whole or sought.whole(expected, piece, formulas, pointing)
-            if whole:
-                formulas = piece.count(b"<f", end, close) if formulas < 0 else formulas
+            found = taken.row(piece, expected, end, close) if taken else None
+            if found is None:
                 cells = _cells(book, piece[end + 1 : close], 16_384 if sought else until, expected)
-            yield Row(expected, cells, attributes.get(b"hidden") in (b"1", b"true"), formulas, whole)
+                found = Row(expected, cells, False, piece.count(b"<f", end, close))
+            found.hidden = attributes.get(b"hidden") in (b"1", b"true")
+            yield found
     sheet.tail = piece[max(close, 0) :]
+
+
+class _Sought:
+    """Takes the sought cells out of rows that hold nothing else than formulas beside them."""
+
+    def __init__(self, book: Workbook, sought: Sought) -> None:
+        self.book, self.sought = book, sought
+        self.after = letter(sought.until + 1).encode()
+
+    def row(self, piece: bytes, number: int, end: int, close: int) -> Row | None:
+        """A row whose tag ends at ``end`` and whose cells end at ``close``; None where it is to be read whole."""
+        sought = self.sought
+        stop = piece.find(b'<c r="%s%d"' % (self.after, number), end)
+        head = piece[end + 1 : stop if 0 < stop < close else close]
+        usual = head.count(b"<f") == sought.formulas
+        cells = _filled(self.book, head, sought.until, sought.columns, _CONSTANT if usual else _FILLED)
+        filled = piece.count(b"</c>", end, close)
+        # Where these are all that is filled there can be no other formulas, and looking for them takes half as long.
+        formulas = pointing = piece.count(b'<f t="shared" si="', end, close)
+        if len(cells) + formulas != filled:
+            formulas = piece.count(b"<f", end, close)
+            if len(cells) + formulas != filled:
+                return None
+        if sought.whole(number, piece, formulas, pointing):
+            return None
+        return Row(number, cells, False, formulas, False)
 
 
 def _cells(book: Workbook, body: bytes, until: int, row: int) -> dict[int, Cell]:
@@ -197,25 +222,31 @@ def _unplaced(book: Workbook, body: bytes, until: int) -> dict[int, Cell]:
 
 def _cell(book: Workbook, raw_attributes: bytes, inner: bytes) -> Cell | None:
     attributes = dict(_ATTRIBUTE.findall(raw_attributes[:MAX_TAG]))
-    formula: str | None = None
-    shared: int | None = None
-    array = False
-    if b"<f" in inner:
-        match = _FORMULA.match(inner, inner.find(b"<f"))
-        if match:
-            parts = dict(_ATTRIBUTE.findall(match.group(1)[:MAX_TAG]))
-            formula = text_of(match.group(2) or b"")
-            if parts.get(b"t") == b"shared" and parts.get(b"si", b"").isdigit() and len(parts[b"si"]) < 10:
-                shared = int(parts[b"si"])
-            array = parts.get(b"t") in (b"array", b"dataTable")
-    style = attributes.get(b"s", b"0")
-    number_style = int(style) if style.isdigit() and len(style) < 10 else 0
+    formula, shared, array = _formula(inner) if b"<f" in inner else (None, None, False)
+    style = _small(attributes.get(b"s", b"")) or 0
     kind = attributes.get(b"t", b"n")
-    found = _value(book, kind, inner, number_style)
-    if found is None:
-        empty = "text" if kind == b"str" else "none"  # an empty text, or a value that was not computed
-        return Cell(empty, "", formula, shared, number_style, array) if formula is not None else None
-    return Cell(*found, formula, shared, number_style, array)
+    found = _value(book, kind, inner, style)
+    if found is not None:
+        return Cell(*found, formula, shared, style, array)
+    if formula is None:
+        return None
+    # An empty text, or a value that was not computed: openpyxl writes both without a type.
+    return Cell("text" if kind == b"str" else "none", "", formula, shared, style, array)
+
+
+def _small(digits: bytes) -> int | None:
+    """A whole number of a few digits; None for anything else."""
+    return int(digits) if digits.isdigit() and len(digits) < 10 else None
+
+
+def _formula(inner: bytes) -> tuple[str | None, int | None, bool]:
+    """The formula of a cell, which shared one it is, whether it is one for a whole range."""
+    match = _FORMULA.match(inner, inner.find(b"<f"))
+    if match is None:
+        return None, None, False
+    parts = dict(_ATTRIBUTE.findall(match.group(1)[:MAX_TAG]))
+    shared = _small(parts.get(b"si", b"")) if parts.get(b"t") == b"shared" else None
+    return text_of(match.group(2) or b""), shared, parts.get(b"t") in (b"array", b"dataTable")
 
 
 def _value(book: Workbook, kind: bytes, inner: bytes, style: int) -> tuple[str, Any] | None:
@@ -228,22 +259,23 @@ def _value(book: Workbook, kind: bytes, inner: bytes, style: int) -> tuple[str, 
     if not raw:
         return None
     if kind == b"s":
-        text = book.shared_text(int(raw)) if raw.isascii() and raw.isdigit() and len(raw) < 10 else None
-        if text is None:
-            return "error", "nothing: its text is missing from the file"
-        value = unescape(text)
-        return ("text", value) if value else None
-    if kind == b"str":
-        return "text", raw
+        return _shared_text(book, raw)
     if kind == b"b":
         return "flag", raw in ("1", "true")
-    if kind == b"e":
-        return "error", raw
-    if kind == b"d":
-        return "date", raw
+    if kind in _AS_IT_STANDS:
+        return _AS_IT_STANDS[kind], raw
     if not _NUMBER.fullmatch(raw) or abs(float(raw)) == float("inf"):
         return "text", raw
     return "date" if style in book.dates else "number", float(raw)
+
+
+def _shared_text(book: Workbook, raw: str) -> tuple[str, Any] | None:
+    index = _small(raw.encode()) if raw.isascii() else None
+    text = book.shared_text(index) if index is not None else None
+    if text is None:
+        return "error", "nothing: its text is missing from the file"
+    value = unescape(text)
+    return ("text", value) if value else None
 
 
 def text_of(raw: bytes) -> str:

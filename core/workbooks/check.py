@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from collections.abc import Mapping
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
@@ -10,107 +11,125 @@ import polars as pl
 
 from scenario.book.assemble import assemble
 from scenario.registry.loaded import Host
-from scenario.result import evaluate
-from scenario.tables.table import MAX_ROWS
-from scenario.workbooks.causes import Causes, before_changes, typed_over
+from scenario.result import Result, evaluate
+from scenario.tables.table import MAX_ROWS, Table
+from scenario.workbooks.causes import Causes, before_changes, shown_as, typed_over
 from scenario.workbooks.cells import letter
-from scenario.workbooks.found import UNKNOWN, Reading
+from scenario.workbooks.found import UNKNOWN, Header, Reading
+from scenario.workbooks.other_sheets import Compared, Difference, different, other_sheets
 from scenario.workbooks.read_back import load
 
-TOLERANCE = 1e-9
-"""Relative to the larger of 1 and the value."""
-
-
-@dataclass(frozen=True)
-class Difference:
-    """One cell that shows something else than the engine computes."""
-
-    place: str
-    row: str
-    column: str
-    shows: Any
-    engine: Any
-    cause: str
+Shown = Mapping[str, list[Any]]
+"""The values of columns, row for row."""
 
 
 @dataclass
 class Checked:
-    """The outcome: how many cells were compared, and those that differ, in the order of the sheet."""
+    """The outcome: how many cells were compared, and those that differ, in the order of the sheets."""
 
-    cells: int
-    differences: list[Difference]
-    notes: list[str]
-    rows: int
+    cells: int = 0
+    differences: list[Difference] = field(default_factory=list)
+    notes: list[str] = field(default_factory=list)
+    rows: int = 0
+    sheets: int = 0
+    """The sheets of which cells were compared."""
+    unknown: dict[str, int] = field(default_factory=dict)
+    """The formulas that hold no value to compare, by sheet."""
+
+    def add(self, found: Compared) -> None:
+        """Count what was compared on one sheet."""
+        self.cells += found.cells
+        self.sheets += found.cells > 0
+        self.differences += found.differences
+        self.notes += found.notes
+        if found.unknown:
+            self.unknown[found.title] = found.unknown
+
+    @property
+    def good(self) -> bool:
+        """Whether something was compared and everything shows what the engine computes."""
+        return self.cells > 0 and not self.differences
+
+    def tell_unknown(self) -> None:
+        """Say how many formulas hold no value."""
+        if self.unknown:
+            each = ", ".join(f"{title} {count:,}" for title, count in self.unknown.items())
+            self.notes.append(f"{sum(self.unknown.values()):,} formulas hold no value to compare ({each}): the program that saved "
+                              "the file did not compute them; open it in a spreadsheet program and save it")  # fmt: skip
 
 
 def check(path: str | Path, host: Host, *, max_rows: int = MAX_ROWS) -> Checked:
-    """Compare every computed cell of Scenarios with the engine's value for the inputs that the file holds.
+    """Compare every computed cell of a workbook with the engine's value for the inputs that the file holds.
 
     Raises :class:`scenario.TableError` when its inputs cannot be read.
     """
     table, reading = load(path, host, max_rows=max_rows, shown=True, overrides="ignore")
+    table.extras = None  # nothing of an analyst's own is compared
     book = assemble(table, host)
     # where and sort act at export only; the sheet may hold any rows in any order.
     book.where, book.sort = None, ()
-    full = evaluate(book, host).full
-    unknown = 0
-    assert reading.header is not None
-    header = reading.header
-    shown_now = {name: shown for name, shown in reading.shown.items() if name in full.columns}
-    for name, shown in shown_now.items():
-        unknown += shown.count(UNKNOWN)
-        if UNKNOWN in shown:  # compared as what the engine says: the file says nothing
-            shown_now[name] = [engine if value is UNKNOWN else value for value, engine in zip(shown, full[name].to_list(), strict=True)]
-    found_now = {name: _different(shown, full[name].to_list(), full.schema[name]) for name, shown in shown_now.items()}
-    then = before_changes(reading, table, host) if any(found_now.values()) else None
-    stale: dict[int, set[str]] = {}  # by row the columns that show something else than with the assumptions as they were written
-    for name, indices in found_now.items():
-        if then is not None and name in then.columns:
-            indices = _different(shown_now[name], then[name].to_list(), then.schema[name])
-        for index in indices:
-            stale.setdefault(index, set()).add(name)
-    causes = Causes(reading, book, full, stale)
-    differences: list[Difference] = []
-    cells = 0
-    for name, indices in found_now.items():
-        expected, shown = full[name].to_list(), shown_now[name]
-        cells += len(shown)
+    result = evaluate(book, host)
+    checked = Checked(notes=reading.notes, rows=result.full.height)
+    checked.add(_rows(reading, table, result))
+    for found in other_sheets(path, result, bool(checked.differences)):
+        checked.add(found)
+    checked.tell_unknown()
+    return checked
+
+
+def _rows(reading: Reading, table: Table, result: Result) -> Compared:
+    """The sheet Scenarios, compared column by column."""
+    header, full = reading.header, result.full
+    assert header is not None
+    found = Compared(header.sheet.title)
+    shown = {name: values for name, values in reading.shown.items() if name in full.columns}
+    for name, values in shown.items():
+        found.unknown += values.count(UNKNOWN)
+        if UNKNOWN in values:  # compared as what the engine says: the file says nothing
+            pairs = zip(values, full[name].to_list(), strict=True)
+            shown[name] = [engine if value is UNKNOWN else value for value, engine in pairs]
+    found.cells = sum(map(len, shown.values())) - found.unknown
+    at = {name: different(values, full[name]) for name, values in shown.items()}
+    causes = Causes(reading, result.book, full, _stale(reading, table, result, shown, at))
+    rows: list[tuple[int, Difference]] = []
+    for name, indices in at.items():
+        expected = full[name].to_list()
         for index in indices:
             place = f"{header.sheet.title}!{letter(header.columns[name])}{reading.rows[index]}"
-            differences.append(Difference(place, full["id"][index], name, shown[index], expected[index], causes.of(name, index)))
-    found = {(item.row, item.column) for item in differences}
+            cause = causes.of(name, index)
+            rows.append((index, Difference(place, full["id"][index], name, shown[name][index], expected[index], cause)))
+    rows += _typed_alike(reading, full, {(index, name) for name, indices in at.items() for index in indices})
+    found.differences = [item for _, item in sorted(rows, key=lambda row: (row[0], len(row[1].place), row[1].place))]
+    _tell_gone(header, reading, found)
+    return found
+
+
+def _stale(
+    reading: Reading, table: Table, result: Result, shown: Shown, at: Mapping[str, list[int]]
+) -> dict[int, set[str]]:
+    """By row the columns that show something else than with the assumptions as they were written."""
+    then = before_changes(reading, table, result.host) if any(at.values()) else None
+    stale: dict[int, set[str]] = {}
+    for name, indices in at.items():
+        for index in indices if then is None or name not in then.columns else different(shown[name], then[name]):
+            stale.setdefault(index, set()).add(name)
+    return stale
+
+
+def _typed_alike(reading: Reading, full: pl.DataFrame, known: set[tuple[int, str]]) -> list[tuple[int, Difference]]:
+    """What stands over a formula and shows the value that the formula gives."""
+    found = []
     for item in reading.typed:
-        if isinstance(item.row, int) and (full["id"][item.row], item.column) not in found and item.column in full.columns:
-            same = Difference(f"{item.sheet}!{item.cell}", full["id"][item.row], item.column, item.value, full[item.column][item.row], typed_over(item))
-            differences.append(same)
-    differences.sort(key=lambda item: (reading.rows[full["id"].index_of(item.row) or 0] if item.row else 0, len(item.place), item.place))
-    if unknown:
-        said = f"{unknown:,} formulas hold no value to compare: the program that saved the file did not compute them"
-        reading.notes.append(f"{header.sheet.title}: {said}; open it in a spreadsheet program and save it")
-    return Checked(cells - unknown, differences, reading.notes, full.height)
+        if isinstance(item.row, int) and item.column in full.columns and (item.row, item.column) not in known:
+            expected, place = full[item.column][item.row], f"{item.sheet}!{item.cell}"
+            name = full["id"][item.row]
+            found.append((item.row, Difference(place, name, item.column, item.value, expected, typed_over(item))))
+    return found
 
 
-def _different(shown: list[Any], expected: list[Any], kind: pl.DataType) -> list[int]:
-    """The rows in which two columns differ: numbers beyond the tolerance, anything else if not equal."""
-    if kind == pl.Float64 and all(value is None or isinstance(value, float) for value in shown):
-        frame = pl.DataFrame({"a": pl.Series(shown, dtype=pl.Float64), "b": pl.Series(expected, dtype=pl.Float64)})
-        scale = pl.max_horizontal(pl.lit(1.0), pl.col("b").abs())
-        same = ((pl.col("a") - pl.col("b")).abs() <= TOLERANCE * scale).fill_null(pl.col("a").is_null() & pl.col("b").is_null())
-        return frame.select((~same).arg_true()).to_series().to_list()
-    return [index for index, (a, b) in enumerate(zip(shown, expected, strict=True)) if not _same(a, b)]
-
-
-def _same(a: Any, b: Any) -> bool:
-    if isinstance(a, float) and isinstance(b, float):
-        return abs(a - b) <= TOLERANCE * max(1.0, abs(b))
-    return type(a) is type(b) and a == b
-
-
-def shown_as(value: Any) -> str:
-    """A cell's value for a report."""
-    if value is None:
-        return "blank"
-    return f"{value:.10g}" if isinstance(value, float) else str(value)
+def _tell_gone(header: Header, reading: Reading, found: Compared) -> None:
+    if reading.gone:
+        found.notes.append(f"{header.sheet.title}: the columns {', '.join(reading.gone)} are gone, and not compared")
 
 
 __all__ = ["Checked", "Difference", "Reading", "check", "shown_as"]

@@ -9,7 +9,7 @@ from typing import Any
 from scenario.book.book import Book
 from scenario.model.spec import Parameter
 from scenario.workbooks.archive import SheetPart
-from scenario.workbooks.cells import Cell, letter
+from scenario.workbooks.cells import Cell, Row, letter
 
 
 @dataclass
@@ -26,6 +26,17 @@ class Header:
         """``Sheet!C7`` for a column by name."""
         return f"{self.sheet.title}!{letter(self.columns[name])}{row}"
 
+    def cell(self, row: Row, name: str) -> Cell | None:
+        """The cell of a row in a column by name."""
+        return row.cells.get(self.columns.get(name, 0))
+
+    def text(self, row: Row, name: str) -> str:
+        """What that cell says as a name; empty where it says none."""
+        cell = self.cell(row, name)
+        if cell is None or cell.kind not in ("text", "number"):
+            return ""
+        return cell.value.strip() if isinstance(cell.value, str) else plain(cell.value)
+
 
 @dataclass
 class Typed:
@@ -40,6 +51,8 @@ class Typed:
     formula: str | None
     broken: bool = False
     """The formula refers to something that was deleted; the engine's formula is put back."""
+    moved: bool = False
+    """The formula is the one that was written, in letters of columns that have moved since; it is put back as well."""
 
 
 @dataclass
@@ -53,6 +66,10 @@ class Reading:
     rows: list[int] = field(default_factory=list)
     """The sheet row of each scenario."""
     header: Header | None = None
+    cleared: dict[int, set[str]] = field(default_factory=dict)
+    """By scenario, counted from 0, the columns whose formula is gone."""
+    gone: list[str] = field(default_factory=list)
+    """The computed columns of Scenarios that the workbook had and has no more."""
     extra_columns: dict[str, dict[int, Cell]] = field(default_factory=dict)
     """Columns of Scenarios that are not the engine's: name -> scenario, counted from 0 -> cell."""
     base: Book | None = None
@@ -77,11 +94,15 @@ ANY = Parameter(None)
 
 
 def plain(value: float) -> str:
+    """A number as a person types it."""
     return str(int(value)) if value == int(value) and abs(value) < 1e15 else repr(value)
 
 
 def show(value: Any) -> str:
-    return plain(value) if isinstance(value, float | int) and not isinstance(value, bool) else "blank" if value is None else str(value)
+    """A value as a message says it."""
+    if value is None:
+        return "blank"
+    return plain(value) if isinstance(value, float | int) and not isinstance(value, bool) else str(value)
 
 
 def listing(items: Sequence[Any]) -> str:

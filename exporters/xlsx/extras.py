@@ -15,7 +15,7 @@ from scenario.exporters.xlsx.cells import Sheet, clean, escape, value_xml
 from scenario.exporters.xlsx.layout import Layout, entity_notes
 from scenario.exporters.xlsx.splice import ROW
 from scenario.workbooks.form import BY_TITLE, FIRST, TITLES
-from scenario.workbooks.form.marks import Added, told_lost, unmark
+from scenario.workbooks.form.marks import LAID_OUT, Added, told_lost, unmark
 
 
 class Addresses:
@@ -264,6 +264,7 @@ def sheets(result: Result, layout: Layout, workbook: Workbook) -> list[Sheet]:
     extras = result.book.table.extras
     if extras is None:
         return []
+    result.lost.append(LAID_OUT)
     addresses = Addresses(result, layout)
     found = []
     for extra in extras.sheets:

@@ -186,17 +186,11 @@ def _seen(sheet: Worksheet, layout: Layout, choices: dict[str, str]) -> Witness:
     found = Witness(sheet.title, sheet.max_column, comments=[cell.coordinate for cell in cells if cell.comment],
                     drawings=len(sheet._charts) + len(sheet._images))  # fmt: skip
     if sheet.title == "Scenarios":
-        found.columns, found.fills = list(layout.columns), _fills(sheet.parent)
+        found.columns = list(layout.columns)
     _note_cells(found, sheet, cells, layout, choices)
-    if found.texts is not None:
-        found.rules = sum(len(area.rules) for area in sheet.conditional_formatting)
     if BY_TITLE[sheet.title].returns:
         found.names = list(dict.fromkeys(str(cell.value) for cell in sheet["A"][FIRST - 1 :] if cell.value is not None))
     return found
-
-
-def _fills(workbook: Workbook) -> list[str]:
-    return sorted({str(fill.fgColor.rgb)[-6:].upper() for fill in workbook._fills if fill.fill_type == "solid"})
 
 
 def _note_cells(found: Witness, sheet: Worksheet, cells: list[Any], layout: Layout, choices: dict[str, str]) -> None:

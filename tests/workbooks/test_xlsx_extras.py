@@ -16,8 +16,8 @@ from workbooks import header
 
 import scenario
 from scenario.cli.commands import main
-from scenario.workbooks.extras import marked
 from scenario.workbooks.form.marks import OldSheet, unmark
+from scenario.workbooks.marking import Marker
 
 TABLE: dict[str, Any] = {
     "version": 1, "title": "extras", "defaults": {"context": 512},
@@ -68,7 +68,7 @@ def new(path: Path, **how: Any) -> Any:
 def test_what_is_fixed_of_an_address_stays_fixed(prefix: str, place: str) -> None:
     """Each $ stands before what it stood before, wherever that has moved to."""
     sheet = OldSheet("Scenarios", {"A": "id", "B": "model"}, {6: "0", 7: "1"}, 5)
-    text = marked(f"SUM({prefix}{place})+1", None if prefix else sheet, {"scenarios": sheet}, set())
+    text = Marker({"scenarios": sheet}).mark(f"SUM({prefix}{place})+1", None if prefix else sheet)
     assert text is not None
     assert unmark(text, lambda _, column, row: ({"id": "D", "model": "E"}[column], {"0": 16, "1": 17}.get(row, 5))) == (
         "SUM(" + prefix + place.replace("A", "D").replace("B", "E").replace("6", "16").replace("7", "17") + ")+1"
@@ -79,8 +79,8 @@ def test_what_is_fixed_of_an_address_stays_fixed(prefix: str, place: str) -> Non
 def test_whole_rows_and_unread_sheets_cannot_be_told(text: str) -> None:
     """Rows have no name of their own in a formula."""
     sheet = OldSheet("Scenarios", {"A": "id", "B": "model"}, {6: "0", 7: "1"}, 5)
-    assert marked(text, sheet, {"scenarios": sheet}, set()) is None
-    assert marked("SUM(6:6)", None, {"scenarios": sheet}, set()) == "SUM(6:6)"
+    assert Marker({"scenarios": sheet}).mark(text, sheet) is None
+    assert Marker({"scenarios": sheet}).mark("SUM(6:6)", None) == "SUM(6:6)"
 
 
 def test_own_columns_keep_their_order(written: Path, own: Callable[[int], str], tmp_path: Path) -> None:

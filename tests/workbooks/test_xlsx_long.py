@@ -16,7 +16,7 @@ import scenario
 from scenario.common.errors import TableError
 from scenario.registry import host
 from scenario.workbooks import read_back as xlsx_table
-from scenario.workbooks import scenario_rows as xlsx_rows
+from scenario.workbooks import row_formulas as xlsx_rows
 
 ROWS = 1_120
 LAST = 5 + ROWS

@@ -201,12 +201,13 @@ def test_check_needs_inputs_that_can_be_read(written: Path, tmp_path: Path) -> N
 
 
 def test_check_says_when_there_are_no_values_to_compare(written: Path, tmp_path: Path) -> None:
-    """openpyxl drops the shown values: nothing is wrong then, but nothing was compared either, and that is said."""
+    """openpyxl drops the shown values: nothing was compared then, which is said, and is not good."""
     openpyxl.load_workbook(written).save(tmp_path / "costs.xlsx")
     done = check(tmp_path / "costs.xlsx")
-    assert done.exit_code == 0
-    assert re.search(r"[0-9,]+ formulas hold no value to compare", done.output)
-    assert "good: 0 cells" in done.output
+    assert done.exit_code == 1
+    assert re.search(r"[0-9,]+ formulas hold no value to compare \(Scenarios [0-9,]+, .*Summary", done.output)
+    assert "nothing was compared: no formula holds a value" in done.output
+    assert "good" not in done.output
 
 
 def test_shown_values_are_the_engines(written: Path) -> None:

@@ -26,6 +26,8 @@ KEY = "summary_key"
 """The column of Scenarios by which other sheets find rows."""
 POSITION = "_row"
 """The end of the name of a column that says where an entry stands on its sheet; only the workbook has such columns."""
+DEFAULT = "default_"
+"""The beginning of the name of an assumption that is a row's default."""
 GIVEN, OVERRIDE = "_given", "_override"
 """The ends of the names of columns for what a row itself gives, and for a value typed over a formula that is kept."""
 
@@ -97,6 +99,6 @@ TITLES = {sheet.catalog: sheet.title for sheet in SHEETS if sheet.catalog}
 """The title of each catalog table's sheet."""
 
 __all__ = [
-    "ALL_CHECKS", "BY_TITLE", "FIRST", "GIVEN", "KEY", "OVERRIDE", "PIECE", "PIECES", "POSITION", "POSITIONS", "SHEETS", "SOURCE_FIRST", "TITLES",
-    "Back", "EntityTable", "Field", "Scalar", "SheetForm",
+    "ALL_CHECKS", "BY_TITLE", "DEFAULT", "FIRST", "GIVEN", "KEY", "OVERRIDE", "PIECE", "PIECES", "POSITION", "POSITIONS",
+    "SHEETS", "SOURCE_FIRST", "TITLES", "Back", "EntityTable", "Field", "Scalar", "SheetForm",
 ]  # fmt: skip

@@ -72,4 +72,9 @@ NO_VALUES = (
     "the file holds no values of them, so that only their text is kept: open and save it in a spreadsheet program first, and their values are kept"
 )
 
-__all__ = ["Added", "AddedSheet", "Extras", "OldSheet", "told_lost", "unmark"]
+LAID_OUT = (
+    "its own sheets are laid out anew: colours, conditional formats, and what you hid or widened there are not carried over"
+)
+"""What is said of looks, whatever they were: they are not remembered one by one."""
+
+__all__ = ["LAID_OUT", "Added", "AddedSheet", "Extras", "OldSheet", "told_lost", "unmark"]

@@ -39,21 +39,14 @@ class Witness:
     read: bool = False
     names: list[str] = field(default_factory=list)
     """What its rows are called, where they are models, GPUs, profiles or curves."""
-    fills: list[str] = field(default_factory=list)
-    """The colours with which any cell of the workbook was filled."""
-    rules: int | None = None
-    """Its conditional formats."""
 
     def line(self) -> str:
         """The line that says it."""
         said: dict[str, Any] = {"sheet": self.sheet, "width": self.width, "comments": runs(self.comments), "drawings": self.drawings}
         if self.texts is not None:
             said |= {"texts": " ".join(sorted(set(self.texts))), "formulas": runs(self.formulas), "choices": self.choices}
-        more = {"body": self.body, "columns": self.columns, "read": self.read, "names": self.names, "fills": self.fills}
-        said |= {key: value for key, value in more.items() if value}
-        if self.rules is not None:
-            said["rules"] = self.rules
-        return BEGIN + json.dumps(said)
+        more = {"body": self.body, "columns": self.columns, "read": self.read, "names": self.names}
+        return BEGIN + json.dumps(said | {key: value for key, value in more.items() if value})
 
     @staticmethod
     def digest(value: Any) -> str:
@@ -68,37 +61,37 @@ class Witness:
             said = json.loads(line.removeprefix(BEGIN))
             texts = set(str(said["texts"]).split()) if "texts" in said else None
             choices = {str(place): str(name) for place, name in dict(said.get("choices", {})).items()}
-            columns, names, fills = ([str(item) for item in list(said.get(key, []))] for key in ("columns", "names", "fills"))
-            return Witness(str(said["sheet"]), int(said["width"]), texts, set(places(str(said.get("formulas", "")))),
-                           set(places(str(said["comments"]))), int(said["drawings"]), choices, int(said.get("body", 0)), columns, bool(said.get("read")), names, fills,
-                           int(said["rules"]) if "rules" in said else None)  # fmt: skip
+            columns, names = ([str(item) for item in list(said.get(key, []))] for key in ("columns", "names"))
+            formulas, comments = (set(places(str(said.get(key, "")))) for key in ("formulas", "comments"))
+            return Witness(str(said["sheet"]), int(said["width"]), texts, formulas, comments, int(said["drawings"]), choices,
+                           int(said.get("body", 0)), columns, bool(said.get("read")), names)  # fmt: skip
         except (ValueError, KeyError, TypeError, AttributeError, RecursionError):
             return None
 
 
+def split(place: str) -> tuple[str, int]:
+    """The letters and the number of a place, or of the first place of a run."""
+    match = PLACE.match(place)
+    return (match[1].rjust(3), int(match[2])) if match else ("", 0)
+
+
 def runs(cells: Iterable[str]) -> str:
-    """Places in short: ``B4 C6:19`` for B4 and C6 to C19."""
-    by_column: dict[str, list[int]] = {}
+    """Places in short: ``B4 C6:C19`` for B4 and C6 to C19."""
+    by_column: dict[str, set[int]] = {}
     for place in cells:
         match = PLACE.fullmatch(place)
         if match:
-            by_column.setdefault(match[1], []).append(int(match[2]))
+            by_column.setdefault(match[1], set()).add(int(match[2]))
     found = []
     for column, numbers in by_column.items():
-        start = last = None
-        for row in [*sorted(numbers), None]:
-            if last is not None and row == last + 1:
-                last = row
-                continue
-            if start is not None:
-                found.append(f"{column}{start}" if start == last else f"{column}{start}:{last}")
-            start = last = row
+        starts = sorted(row for row in numbers if row - 1 not in numbers)
+        ends = sorted(row for row in numbers if row + 1 not in numbers)
+        found += [f"{column}{a}" if a == b else f"{column}{a}:{column}{b}" for a, b in zip(starts, ends, strict=True)]
     return " ".join(found)
 
 
 def places(text: str) -> Iterator[str]:
     """The places of :func:`runs`."""
-    for match in re.finditer(r"([A-Z]{1,3})([0-9]{1,7})(?::([0-9]{1,7}))?", text):
-        first = int(match[2])
-        for row in range(first, min(int(match[3] or first), first + MOST) + 1):
-            yield f"{match[1]}{row}"
+    for column, first, last in re.findall(r"([A-Z]{1,3})([0-9]{1,7})(?::[A-Z]{0,3}([0-9]{1,7}))?", text):
+        for row in range(int(first), min(int(last or first), int(first) + MOST) + 1):
+            yield f"{column}{row}"
