@@ -50,6 +50,8 @@ class Timing:
         found = {**self.model.inputs, **extra}
         if self.serving:
             found["context"] = replace(found["context"], derive=serving.CONTEXT)
+        if any(model.name == "estimate" for model in self.models) and "kv" not in self.table.defaults:
+            found["kv"] = replace(found["kv"], default=None, derive=serving.CACHE_FORMAT, doc=f"{found['kv'].doc} {serving.CACHE_DOC}")
         return found
 
     def parameters(self) -> list[tuple[TimeModel, str, Parameter]]:
@@ -89,6 +91,10 @@ class Timing:
             found |= serving.PARALLEL if self.parallel else serving.COLUMNS
         if self.estimates:
             found |= serving.ESTIMATE_COLUMNS
+            if self.model.uses("activations"):
+                found |= {name: replace(found[name], formula=formula) for name, formula in serving.TYPED.items()}
+        if any(set(serving.HOST.values()) & set(model.columns) for model in self.models):
+            found |= {name: replace(found[name], formula=f"{found[name].formula} + {host}") for name, host in serving.HOST.items()}
         if self.estimates and self.serving:
             found |= serving.FIRST_COLUMNS
         if self.measured:
@@ -111,6 +117,8 @@ class Timing:
             share: dict[str, Node] = {key: Binary("/", Name(key), Name("replicas")) for key in ("gpus", "weight_gb")}
             sent = expr.expand(expr.parse(serving.PREFILL_TRANSFER), dict(functions), text=serving.PREFILL_TRANSFER)
             found = Binary("+", expr.substitute(found, share), sent)
+        if name == "prefill_ms" and any("prompt_factor" in model.columns for model in self.models):
+            found = Binary("*", Name("prompt_factor"), found)
         return found
 
     def extra(self) -> dict[str, tuple[Column, Node]]:

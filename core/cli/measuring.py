@@ -66,7 +66,7 @@ def _report(found: Sequence[Any], reading: Any, fitting: Any) -> None:
         click.echo(f"\n{fit.name}")
         table(["constant", "unit", "value", "uncertain by"],
               [[name, fitting.entities.HARDWARE_CONSTANTS[name].unit, f"{fit.constants[name]:.4g}", f"{fit.uncertainty[name]:.0%}"]
-               for name in fitting.PRIORS if name in fit.uncertainty])  # fmt: skip
+               for name in fitting.WIDTHS if name in fit.uncertainty])  # fmt: skip
         for note in fit.notes:
             click.echo(f"  note: {note}")
         for place, why in fit.outliers[:20]:

@@ -1,7 +1,7 @@
 """Fits the constants of the estimate to measurements: few constants, weak priors, a robust loss.
 
 The formulas are those of the time model itself, computed over numpy arrays while the constants vary; nothing of the
-estimate is written twice. scipy and numpy come with the extra ``scenario-engine[calibrate]``.
+estimate is written twice. numpy comes with the extra ``scenario-engine[calibrate]``.
 """
 
 from __future__ import annotations
@@ -15,31 +15,37 @@ import polars as pl
 
 from scenario import result
 from scenario.book.assemble import assemble
+from scenario.catalogs import hardware
 from scenario.catalogs.catalog import Catalog
 from scenario.common.errors import ScenarioError
 from scenario.evidence.measurements import Measurement
 from scenario.formulas.expr import names
 from scenario.model import entities
+from scenario.model.serving import ENGINES
 from scenario.registry.loaded import Host
 from scenario.tables import reader
 
 try:
     import numpy as np
-    from scipy.optimize import least_squares
+
+    from scenario.evidence import pooled
 except ImportError as error:
-    raise ScenarioError(f"calibrating needs numpy and scipy ({error.name} is missing): pip install 'scenario-engine[calibrate]'") from None
+    raise ScenarioError(f"calibrating needs numpy ({error.name} is missing): pip install 'scenario-engine[calibrate]'") from None
 
 from scenario.formulas.to_numpy import Array, evaluate
 
-PRIORS: dict[str, tuple[float, float]] = {
-    "weight_mbu": (0.82, 0.12), "kv_mbu": (0.70, 0.35), "gemm_mfu": (0.65, 0.2), "expert_mbu": (0.60, 0.3), "step_ms": (0.8, 0.7),
-    "layer_us": (18, 0.7), "moe_layer_us": (15, 0.8), "sequence_us": (7, 0.7), "hop_us": (7, 0.7), "link_share": (0.4, 0.5),
-    "prefill_share": (1.0, 0.3), "first_token_ms": (50, 0.7), "queue_share": (0.1, 0.8),
+WIDTHS: dict[str, float] = {
+    "weight_mbu": 0.12, "expert_mbu": 0.3, "kv_mbu": 0.2, "gemm_mfu": 0.25, "quantized_mfu": 0.25, "launch_us": 0.25, "step_ms": 0.5,
+    "moe_row_us": 0.5, "sequence_us": 0.5, "link_share": 0.4, "moe_prefill": 0.3, "queue_share": 0.6, "first_token_ms": 0.7, "first_passes": 0.5,
 }  # fmt: skip
-"""Where each constant is expected and how far off it may be (standard deviation of its logarithm) before data counts."""
-FIRST_TOKEN = ("first_token_ms", "queue_share")
-SPREAD, FIRST_SPREAD = 0.08, 0.1
-"""Scatter of measured TPOT and TTFT that is normal, as a relative error; beyond it an error counts linearly."""
+"""How far each constant may be from that of the bundled set (standard deviation of its logarithm) before data counts."""
+FIRST_TOKEN = ("first_token_ms", "first_passes", "queue_share")
+SPREAD, FIRST_SPREAD = 0.08, 0.3
+"""Scatter of the logarithms of measured TPOT and TTFT that is normal; beyond it an error counts linearly."""
+CELL_SPREAD, FIRST_CELL_SPREAD = 0.07, 0.2
+"""How far one model and format may be off on its own."""
+HIGH = {"weight_mbu": 1.0, "expert_mbu": 1.0, "kv_mbu": 1.0, "gemm_mfu": 1.0, "quantized_mfu": 1.0, "link_share": 1.0, "queue_share": 0.9}
+"""Largest values: no server reads or computes faster than the bound has it."""
 FEW = 8
 """Points below which a set of constants is mostly its prior."""
 FOLDS = 5
@@ -72,10 +78,9 @@ class System:
 
 def system(points: Sequence[Measurement], host: Host, knee: float | None = None, known: Catalog | None = None) -> System:
     """The formulas of the estimate for these points, as arrays. ``known`` has the models and GPUs that a user's table adds."""
-    keys = ("model", "gpu", "gpus", "batch", "context", "isl", "osl", "weights", "kv", "activations")
-    engines = ("any", "vllm", "sglang", "trtllm", "llamacpp")
-    rows = [{**{key: getattr(p, key) for key in keys}, "batch": round(p.batch), "method": "vanilla", "engine": p.engine if p.engine in engines else "other"}
-            for p in points]  # fmt: skip
+    keys = ("model", "gpu", "context", "isl", "osl", "weights", "kv")
+    rows = [{**{key: getattr(p, key) for key in keys}, "tp": p.gpus / p.dp, "dp": p.dp, "ep": p.gpus, "batch": round(p.batch), "method": "vanilla",
+             "engine": p.engine if p.engine in ENGINES else "other"} for p in points]  # fmt: skip
     data: dict[str, Any] = {"version": 1, "time_model": "estimate", "rows": rows, **(known.added() if known else {})}
     if knee is not None:
         data["parameters"] = {"estimate": {"knee": knee}}
@@ -90,15 +95,14 @@ def system(points: Sequence[Measurement], host: Host, knee: float | None = None,
         if item.node is not None and moved & set(names(item.node)) and name != "hardware":
             moved.add(name)
             formulas.append((name, item.node))
-    wanted = {"tpot_ms", "ttft_ms", "prefill_ms", "interference_ms"}
-    needed = set(wanted)
+    needed = {"tpot_ms", "ttft_ms", "prefill_ms", "interference_ms"}
     for name, node in reversed(formulas):
         if name in needed:
             needed |= set(names(node))
     values: dict[str, Array] = dict(book.constants)
     for name in frame.columns:
         series = frame[name]
-        if name not in moved:
+        if name not in moved or name in constants:
             text = series.dtype == pl.String
             values[name] = np.array(series.to_list(), dtype=object) if text else series.cast(pl.Float64).to_numpy()
     return System(list(points), values, [(name, node) for name, node in formulas if name in needed], book.vectors)
@@ -119,6 +123,8 @@ class Fit:
     outliers: list[tuple[str, str]] = field(default_factory=list)
     left_out: list[tuple[str, str]] = field(default_factory=list)
     notes: list[str] = field(default_factory=list)
+    factors: dict[str, float] = field(default_factory=dict)
+    reach: dict[str, float] = field(default_factory=dict)
 
     @property
     def name(self) -> str:
@@ -126,73 +132,82 @@ class Fit:
 
 
 def free(part: System) -> list[str]:
-    """The constants of TPOT that these points say something about."""
+    """The constants that these points say something about."""
     p = part.points
+    several = any(m.gpus > 1 for m in p)
+    mixture = bool(np.any(part.values["experts"] > 0))
+    served = any(m.isl > 0 for m in p)
+    first = sum(m.ttft_ms > 0 for m in p) >= 2
+    bits = {m.weights for m in p}
     asks = {
-        "expert_mbu": bool(np.any(part.values["experts"] > 0)), "moe_layer_us": bool(np.any(part.values["experts"] > 0)),
-        "hop_us": any(m.gpus > 1 for m in p), "link_share": any(m.gpus > 1 for m in p),
-        "prefill_share": any(m.isl > 0 and m.tpot_ms > 0 for m in p), "kv_mbu": any(m.context > 0 for m in p),
+        "expert_mbu": mixture, "moe_row_us": mixture, "moe_prefill": mixture and served, "link_share": several,
+        "kv_mbu": any(m.context > 0 for m in p), "queue_share": served, "first_token_ms": first, "first_passes": first,
+        "quantized_mfu": bool(bits - {"bf16", "fp16"}), "gemm_mfu": bool(bits & {"bf16", "fp16"}) or mixture,
     }  # fmt: skip
-    return [name for name in PRIORS if name not in FIRST_TOKEN and asks.get(name, True)]
+    return [name for name in WIDTHS if asks.get(name, True)]
 
 
-def _robust(error: Array) -> Array:
-    """Residuals whose squares grow linearly once they are large (pseudo-Huber)."""
-    return np.sign(error) * np.sqrt(2 * (np.sqrt(1 + error * error) - 1))
+def wanted(points: Sequence[Measurement]) -> list[Array]:
+    """Logarithms of what was measured: TPOT (or a prompt alone), and TTFT; nan where it was not."""
+    def log(values: list[float]) -> Array:
+        found = np.array(values, dtype=float)
+        return np.log(np.where(found > 0, found, np.nan))
+
+    return [log([p.tpot_ms or p.prefill_ms for p in points]), log([p.ttft_ms for p in points])]
 
 
-def _residuals(part: System, constants: Mapping[str, float]) -> Array:
-    """Logarithmic errors of TPOT and of prompts alone."""
-    found = part.predict(constants)
-    tpot = np.array([p.tpot_ms for p in part.points])
-    prefill = np.array([p.prefill_ms for p in part.points])
-    with np.errstate(all="ignore"):
-        ratio = np.where(tpot > 0, found["tpot_ms"] / np.where(tpot > 0, tpot, 1), found["prefill_ms"] / np.where(prefill > 0, prefill, 1))
-        return np.nan_to_num(np.log(ratio), nan=0.0, posinf=5.0, neginf=-5.0)
+def predictor(part: System, fixed: Mapping[str, Array]) -> pooled.Predict:
+    """The logarithms that a system predicts, beside constants that stay as they are."""
+    alone = np.array([not p.tpot_ms > 0 for p in part.points])
+
+    def predict(constants: Mapping[str, Array]) -> Array:
+        found = part.predict({**fixed, **constants})
+        with np.errstate(all="ignore"):
+            time = np.where(alone, found["prefill_ms"], found["tpot_ms"])
+            return np.nan_to_num(np.log(np.concatenate([time, found["ttft_ms"]])), nan=0.0, posinf=20.0, neginf=-20.0)
+
+    return predict
 
 
-def _minimum(free_names: Sequence[str], start: Mapping[str, float], errors: Any, spread: float) -> tuple[dict[str, float], dict[str, float]]:
-    middle = np.log([PRIORS[name][0] for name in free_names])
-    width = np.array([PRIORS[name][1] for name in free_names])
-    fields = entities.HARDWARE_CONSTANTS
-    high = np.array([math.log(fields[name].high or 1e6) for name in free_names])
-    low = middle - 6
-
-    def cost(x: Array) -> Array:
-        return np.concatenate([_robust(errors({**start, **dict(zip(free_names, np.exp(x), strict=True))}) / spread), (x - middle) / width])
-
-    found = least_squares(cost, np.clip(middle, low, high - 1e-3), bounds=(low, high))
-    # Points that scatter more than is normal say less.
-    scatter = max(1.0, float(np.median(np.abs(errors({**start, **dict(zip(free_names, np.exp(found.x), strict=True))})))) / 0.6745 / spread)
-    spreads = np.minimum(scatter * np.sqrt(np.diag(np.linalg.pinv(found.jac.T @ found.jac))), width)
-    return ({**start, **dict(zip(free_names, (float(v) for v in np.exp(found.x)), strict=True))},
-            dict(zip(free_names, (float(v) for v in spreads), strict=True)))  # fmt: skip
+def cells(points: Sequence[Measurement]) -> Array:
+    """The model and format of each point."""
+    return np.array([f"{p.model} {p.weights}" for p in points])
 
 
-def solve(part: System, fixed: Mapping[str, float] | None = None) -> tuple[dict[str, float], dict[str, float]]:
-    """Constants and their relative uncertainty: those of TPOT first, then those of the first token.
+def solve(part: System, base: Mapping[str, float] | None = None) -> tuple[dict[str, float], dict[str, float], dict[str, float]]:
+    """Constants, their relative uncertainty, and how far off each model and format is on its own (as a factor).
 
-    ``fixed`` constants keep the value given.
+    ``base`` are the constants that are expected; those that the points say nothing about keep them.
     """
-    start = {**{name: middle for name, (middle, _) in PRIORS.items()}, **(fixed or {})}
-    asked = [name for name in free(part) if name not in (fixed or {})]
-    constants, wide = _minimum(asked, start, lambda c: _residuals(part, c), SPREAD)
-    first = np.array([p.ttft_ms for p in part.points])
-    if (first > 0).sum() >= 2:
-        def errors(c: Mapping[str, float]) -> Array:
-            # Relative, not logarithmic: a few requests that queued for long must not raise all the others.
-            return np.where(first > 0, part.predict(c)["ttft_ms"] / np.where(first > 0, first, 1) - 1, 0.0)
-
-        constants, more = _minimum(FIRST_TOKEN, constants, errors, FIRST_SPREAD)
-        wide |= more
-    return constants, wide
+    base = base or expected(part.points)
+    asked = free(part)
+    found = pooled.solve(pooled.Problem(
+        predictor(part, {name: np.full(len(part.points), value) for name, value in base.items() if name not in asked}),
+        wanted(part.points), (SPREAD, FIRST_SPREAD), cells(part.points), (CELL_SPREAD, FIRST_CELL_SPREAD), (),
+        pooled.Priors({name: max(base[name], 1e-6) for name in asked}, {name: WIDTHS[name] for name in asked}, HIGH),
+    ))  # fmt: skip
+    constants = {name: float(min(value, HIGH.get(name, math.inf))) for name, value in zip(asked, np.exp(found.centre + found.glob), strict=True)}
+    factors = {cell: math.exp(value) for cell, value in found.offsets[0].items()}
+    return {**base, **constants}, dict(zip(asked, (float(v) for v in found.width), strict=True)), factors
 
 
-def errors_of(part: System, constants: Mapping[str, float]) -> tuple[Array, Array]:
+def expected(points: Sequence[Measurement]) -> dict[str, float]:
+    """The constants of the bundled set that these points resemble."""
+    near = hardware.resembling(hardware.builtin(), (points[0].gpu,), points[0].engine)
+    return {name: near.values[name] for name in entities.HARDWARE_CONSTANTS}
+
+
+def with_factors(points: Sequence[Measurement], constants: Mapping[str, float], factors: Mapping[str, float]) -> dict[str, Array]:
+    """Constants by point, each with the factor of its model and format."""
+    mine = np.array([factors.get(cell, 1.0) for cell in cells(points)])
+    return {**{name: np.full(len(points), value) for name, value in constants.items()}, "time_factor": constants["time_factor"] * mine}
+
+
+def errors_of(part: System, constants: Mapping[str, Any]) -> tuple[Array, Array]:
     """Relative errors of TPOT (or prompts alone), and of TTFT where it was measured (nan elsewhere)."""
-    first = np.array([p.ttft_ms if p.ttft_ms > 0 else math.nan for p in part.points])
-    with np.errstate(all="ignore"):
-        return np.abs(np.expm1(_residuals(part, constants))), np.abs(part.predict(constants)["ttft_ms"] / first - 1)
+    time, first = np.split(predictor(part, {})(constants), 2)
+    known, known_first = wanted(part.points)
+    return np.abs(np.expm1(time - known)), np.abs(np.expm1(first - known_first))
 
 
 def fits_memory(part: System) -> Array:
@@ -216,32 +231,35 @@ def calibrate(points: Sequence[Measurement], host: Host, seed: int = 0, known: C
 
 
 def _one(part: System, group: tuple[str, str], left: list[tuple[str, str]], seed: int) -> Fit:
-    constants, wide = solve(part)
+    constants, wide, factors = solve(part)
     count = len(part.points)
-    fitted, _ = errors_of(part, constants)
+    fitted, _ = errors_of(part, with_factors(part.points, constants, factors))
     order = np.random.default_rng(seed).permutation(count)
     folds = min(FOLDS if count >= 2 * FEW else count, count)
     errors, first = np.full(count, math.nan), np.full(count, math.nan)
     for fold in range(folds if count > 1 else 0):
         out = order[fold::folds]
         kept = np.setdiff1d(order, out)
-        errors[out], first[out] = errors_of(part.part(out), solve(part.part(kept))[0])
+        known, _, own = solve(part.part(kept))
+        errors[out], first[out] = errors_of(part.part(out), with_factors([part.points[i] for i in out], known, own))
     notes = []
     if count < FEW:
         notes.append(f"only {count} point{'s' if count != 1 else ''}: too few for {len(free(part))} constants; mostly the prior speaks")
     asked = free(part)
-    loose = [name for name in asked if wide[name] > 0.8 * PRIORS[name][1]]
+    loose = [name for name in asked if wide[name] > 0.8 * WIDTHS[name]]
     if loose:
         notes.append("hardly determined by these points: " + ", ".join(loose))
-    edge = [name for name in asked if constants[name] > 0.98 * (entities.HARDWARE_CONSTANTS[name].high or math.inf)]
+    edge = [name for name in asked if constants[name] > 0.98 * HIGH.get(name, math.inf) and expected(part.points)[name] < 0.98]
     if edge:
         notes.append("at the limit of what is possible: " + ", ".join(edge) + "; the formula or the peak rates do not suit these points")
-    fit = Fit(*group, constants, wide, count, fitted, errors, first, left_out=left, notes=notes)
-    fit.outliers = _outliers(part, constants, fitted)
+    fit = Fit(*group, constants, wide, count, fitted, errors, first, left_out=left, notes=notes, factors=factors)
+    fit.reach = {"data_batch": max(p.batch for p in part.points), "data_context": max(p.context for p in part.points),
+                 "data_gpus": max(p.gpus for p in part.points)}  # fmt: skip
+    fit.outliers = _outliers(part, with_factors(part.points, constants, factors), fitted)
     return fit
 
 
-def _outliers(part: System, constants: Mapping[str, float], errors: Array) -> list[tuple[str, str]]:
+def _outliers(part: System, constants: Mapping[str, Any], errors: Array) -> list[tuple[str, str]]:
     """Points far off the fit, with what is special about them."""
     limit = max(0.25, 3 * 1.48 * float(np.median(errors)))
     found = part.predict(constants)
@@ -278,15 +296,28 @@ def to_yaml(found: Sequence[Fit], source: str) -> str:
              "# uncertainty is relative; time_error and ttft_error: nine of ten held-out points lie within.", "hardware:"]  # fmt: skip
     for fit in found:
         held, first = stats(fit.errors), stats(fit.first_errors)
-        fitted = [name for name in PRIORS if name in fit.uncertainty]
+        fitted = [name for name in WIDTHS if name in fit.uncertainty]
         lines += [f"  {fit.name}:", f"    title: {fit.gpu} with {fit.engine}, calibrated", f"    gpus: [{fit.gpu}]", f"    engine: {fit.engine}"]
         lines += [f"    {name}: {fit.constants[name]:.4g}" for name in fitted]
         lines.append("    uncertainty: {" + ", ".join(f"{name}: {fit.uncertainty[name]:.2g}" for name in fitted) + "}")
         lines += [f"    time_error: {held[2] if held else 1.0:.3g}"] + ([f"    ttft_error: {first[2]:.3g}"] if first else [])
+        lines += [f"    {name}: {value:g}" for name, value in fit.reach.items()]
         lines += [f"    points: {fit.points}", f"    source: {_quoted(source)}"]
         if fit.notes:
             lines.append(f"    doc: {_quoted('; '.join(fit.notes))}")
+        lines += _cells(fit)
     return "\n".join(lines) + "\n"
+
+
+def _cells(fit: Fit) -> list[str]:
+    """Sets of their own for models and formats with some points, which go before the set that they are like."""
+    lines = []
+    for number, (cell, factor) in enumerate(sorted(fit.factors.items()), 1):
+        model, weights = cell.split(" ")
+        lines += [f"  {fit.name}-{number}:", f"    title: {model} {weights}, {fit.gpu} with {fit.engine}, calibrated", f"    like: {fit.name}",
+                  f"    gpus: [{fit.gpu}]", f"    engine: {fit.engine}", f"    models: [{model}]", f"    weights: [{weights}]",
+                  f"    time_factor: {factor:.4g}", "    cell: 1"]  # fmt: skip
+    return lines
 
 
 def _quoted(text: str) -> str:

@@ -32,7 +32,7 @@ class Measurement:
 
     ``tpot_ms`` is the time per output token (or of one decode step), ``ttft_ms`` the time to the first token,
     ``prefill_ms`` that of a prompt alone; 0 where it was not measured. ``length`` is the tokens per round of a run
-    with speculative decoding (0: not said, or a plain run).
+    with speculative decoding (0: not said, or a plain run); ``dp`` the data-parallel ranks of attention.
     """
 
     place: str
@@ -51,6 +51,7 @@ class Measurement:
     ttft_ms: float = 0
     prefill_ms: float = 0
     length: float = 0
+    dp: float = 1
 
     @property
     def group(self) -> tuple[str, str]:

@@ -260,29 +260,45 @@ def _time(doc: str, unit: str) -> Parameter:
     return Parameter(None, 0, 1e6, unit, doc)
 
 
+def _times(doc: str) -> Parameter:
+    return Parameter(None, None, 1e3, "x", doc, above=0)
+
+
 HARDWARE_CONSTANTS: Fields = {
     "weight_mbu": _share("Share of the peak bandwidth at which weights are read."),
-    "kv_mbu": _share("Share of the peak bandwidth at which the KV cache is read."),
-    "gemm_mfu": _share("Share of the peak rate that matrix products reach, in decoding and in prefill."),
     "expert_mbu": _share("Share of the peak bandwidth at which routed experts are read."),
-    "step_ms": _time("Fixed time of a step: scheduling, sampling, launching.", "ms"),
-    "layer_us": _time("Fixed time of a layer: its kernels' launches and tails.", "us"),
-    "moe_layer_us": _time("Further fixed time of a layer of experts: routing, gathering, scattering.", "us"),
-    "sequence_us": _time("Time per running sequence and step: scheduling, sampling, bookkeeping.", "us"),
-    "hop_us": _time("Latency of one all-reduce per doubling of the GPUs.", "us"),
+    "kv_mbu": _share("Share of the peak bandwidth at which the KV cache is read."),
+    "gemm_mfu": _share("Share of the peak rate that matrix products of 16-bit weights reach."),
+    "quantized_mfu": _share("The same of quantized weights, at the rate of the format that they are computed in."),
+    "launch_us": _time("Time of one kernel of a pass beyond its bytes and arithmetic: launch, ramp and tail.", "us"),
+    "step_ms": _time("Fixed time of a pass: scheduling, preparing its inputs.", "ms"),
+    "moe_row_us": _time("Time per token row and layer of experts: routing, gathering, scattering, many small groups.", "us"),
+    "sequence_us": _time("Host work per token that is put out: sampling, detokenizing, streaming, bookkeeping.", "us"),
     "link_share": _share("Share of the GPU-to-GPU link that an all-reduce reaches."),
-    "prefill_share": _share("Share of the prefill work that holds up decoding sequences.", 2.0),
+    "moe_prefill": _times("How many times as long a mixture's prompt takes as its arithmetic says."),
+    "queue_share": _share("Share of the other requests whose prompts come before a request's own; the rest of their "
+                          "prefill holds up the sequences that decode."),
     "first_token_ms": _time("Fixed part of the time to the first token.", "ms"),
-    "queue_share": _share("Share of the other requests whose prompts come before a request's own.", 10.0),
-    "draft_pass_us": _time("Fixed time of one pass of a draft beyond its layers' launches.", "us"),
+    "first_passes": _times("Passes of the running batch that a new request waits for."),
+    "time_factor": _times("What a pass takes over what the other constants say, where this model and format were measured."),
+    "spec_round_ms": _time("Fixed time of a speculative round beyond the passes: proposing, rejecting, bookkeeping.", "ms"),
+    "row_us": _time("Host time per drafted row that is verified.", "us"),
+    "draft_pass_us": _time("Fixed time of one pass of a draft.", "us"),
+    "draft_layer_us": _time("Fixed time of one layer of a draft: its launches.", "us"),
+    "tree_round_ms": _time("Further fixed time of a round that verifies a tree.", "ms"),
+    "tree_row_us": _time("Further time per row of such a round: its mask.", "us"),
 }
-"""What ``scenario calibrate`` fits."""
+"""What measurements of servers and of speculation say; ``scenario calibrate`` fits those of serving."""
 
 HARDWARE_ERRORS: Fields = {
-    "time_error": Parameter(None, 0, 10, "", "Relative error of TPOT that nine of ten held-out measurements stay within."),
-    "speedup_error": Parameter(None, 0, 10, "", "The same for a speedup over vanilla decoding."),
+    "time_error": Parameter(None, 0, 10, "", "How far off TPOT may be: low = t / (1 + e), high = t (1 + e)."),
+    "speedup_error": Parameter(None, 0, 10, "", "The same for the speedup of a chain on a dense model."),
     "ttft_error": Parameter(None, 0, 10, "", "The same for the time to the first token."),
+    "data_batch": _count("Largest batch that was measured.", None, "sequences"),
+    "data_context": _count("Longest mean context that was measured.", None, "tokens", high=1e9),
+    "data_gpus": _count("Most GPUs that were measured together.", None, "GPUs"),
     "points": Parameter(None, 0, 1e12, "", "Measurements that the set was fitted to.", kind="integer"),
     "calibrated": Parameter(None, kind="flag", doc="1 when the set comes from the user's own measurements."),
+    "cell": Parameter(None, kind="flag", doc="1 when this model and format were measured on this GPU and engine."),
 }
 HARDWARE_FIELDS: Fields = {**HARDWARE_CONSTANTS, **HARDWARE_ERRORS}

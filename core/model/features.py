@@ -30,6 +30,8 @@ def _stored() -> Feature:
             Function("packed_gb", ("count",),
                      "(max(count - unquantized_params - kept_16bit_params, 1) * weight_bits + unquantized_params * weights_bits"
                      " + kept_16bit_params * 16) / 8e9", "Bytes of this many parameters as the method stores them, in GB."),
+            Function("kept_16bit", (), "unquantized_params + kept_16bit_params",
+                     "Parameters that stay in 16 bits beside quantized ones."),
         ),
     )  # fmt: skip
 

@@ -10,7 +10,7 @@ from __future__ import annotations
 from scenario.model import parallel
 from scenario.model.spec import Column, Parameter
 
-ENGINES = ("any", "vllm", "sglang", "trtllm", "llamacpp", "other")
+ENGINES = ("any", "vllm", "vllm-v0", "sglang", "trtllm", "llamacpp", "hf", "other")
 
 INPUTS: dict[str, Parameter] = {
     "isl": Parameter(None, 0, 1e9, "tokens", "Prompt tokens of a request (input sequence length)."),
@@ -21,6 +21,14 @@ INPUTS: dict[str, Parameter] = {
 
 CONTEXT = "isl + osl / 2"
 """Mean cache length while a request decodes, where the row gives no context."""
+
+_REDUCED = " or ".join(f'weights == "{name}"' for name in ("fp8", "fp8-block", "fp8-token", "nvfp4", "mxfp4", "published"))
+CACHE_FORMAT = f'"fp8" if engine == "trtllm" and ({_REDUCED}) else "bf16"'
+"""The KV cache of a served model where the row does not say it."""
+CACHE_DOC = (
+    "Blank in an estimate: FP8 in TensorRT-LLM with FP8 or FP4 weights, as their published checkpoints ask for, else BF16, which vLLM "
+    "and SGLang take unless told otherwise."
+)
 
 _CONTINUOUS = "Continuous batching: Yu et al. 2022 (Orca), OSDI."
 _LITTLE = "Little's law: requests in flight / time of a request."
@@ -78,14 +86,44 @@ PARALLEL: dict[str, Column] = {
 }
 """The same with parallel sizes: each replica works on the prompts of its own sequences."""
 
+_STORED = 'weights == "published" and weights_bits'
+_FP8 = " or ".join([*(f'weights == "{name}"' for name in ("fp8", "fp8-block", "fp8-token")), f"({_STORED} > 7.9 and weights_bits < 9)"])
+_NVFP4 = f'(weights == "nvfp4" or ({_STORED} > 4.4 and weights_bits < 4.6))'
+_MXFP4 = f'(weights == "mxfp4" or ({_STORED} < 4.3 and moe_layers > 0))'
+_HAS_8 = "not is_blank(gpu_fp8_tflops)"
+_HAS_4 = "not is_blank(gpu_fp4_tflops)"
+_MIXED = "moe_layers > 0 and {bits} < 6"
+
 ESTIMATE_QUESTIONS: dict[str, Column] = {
-    "basis": Column('"bound"', "", "What the times rest on: bound, estimate (default), estimate (calibrated), measured or extrapolated."),
-    "time_error": Column("blank", "%", "Relative error of TPOT that nine of ten held-out measurements stay within."),
+    "basis": Column('"bound"', "", "What the times rest on: bound, estimate (measured model, default, calibrated, outside the data), "
+                    "measured or extrapolated."),
+    "time_error": Column("blank", "%", "How far off TPOT may be, as a factor of 1 and this: from measurements of models left out."),
     "speedup_error": Column("blank", "%", "The same for a speedup, in which part of the error cancels."),
+    "inside_data": Column("1", "", "1 where batch, context and GPUs are within what was measured, else 0."),
+    "prompt_factor": Column("1", "", "What a prompt takes over what its arithmetic and its transfers say."),
+    "step_host_ms": Column("0", "ms", "Host work of one plain step, which is paid per token put out."),
+    "round_host_ms": Column("0", "ms", "Host work of one round: per token put out, and what speculation adds."),
 }
 """Open questions of a time model about itself."""
 
 ESTIMATE_COLUMNS: dict[str, Column] = {
+    "quantized_pass": Column(
+        f'1 if (({_FP8}) and {_HAS_8}) or ({_NVFP4} and {_HAS_4}) else 0', "",
+        "1 where the arithmetic is in fewer than 16 bits: each product is then preceded by a kernel that quantizes its input."),
+    "matmul_tflops": Column(
+        f'max(peak_tflops, gpu_fp8_tflops if ({_FP8}) and {_HAS_8} else gpu_fp4_tflops if {_NVFP4} and {_HAS_4}'
+        f' else gpu_fp8_tflops if {_MXFP4} and {_HAS_8} and {_HAS_4} else gpu_bf16_tflops)', "TFLOP/s",
+        "Peak dense rate of the products with quantized weights: that of their format where the GPU has one, else BF16's."),
+    "wide_params": Column(
+        f"embedding_params + moe_layers * router_params + ((mixer_params if {_MIXED.format(bits='weights_bits')} else 0)"
+        f" + (dense_layers * ffn_params + moe_layers * shared_params if {_MIXED.format(bits='weights_bits')} and weights_bits < 4.4 else 0))",
+        "parameters", "Parameters that work on a token in 16 bits beside quantized ones: LM head and routers; in mixtures of 4 bits "
+        "attention as well, and dense and shared networks unless the format is NVFP4."),
+    "kernels": Column(
+        "9 * layers + (6 * layers if kv_lora_rank > 0 else 0) + layers * max(qk_norm, qk_norm_wide) + 2 * dense_layers + 7 * moe_layers"
+        " + (2 * moe_layers if shared_width > 0 else 0) + 4 * linear_layers + 2 * layers * quantized_pass", "",
+        "Kernels of one pass, counted by hand: norms, products, rotation, attention, cache writes, routing, all-reduces."),
+    "draft_tree": Column("1 if rows_per_sequence > coalesce(gamma, 1e6) + 1.5 else 0", "", "1 where a tree is verified, not a chain."),
     **ESTIMATE_QUESTIONS,
     "tpot_low_ms": Column("tpot_ms / (1 + time_error)", "ms", "TPOT may be as low as this."),
     "tpot_high_ms": Column("tpot_ms * (1 + time_error)", "ms", "TPOT may be as high as this."),
@@ -93,12 +131,18 @@ ESTIMATE_COLUMNS: dict[str, Column] = {
     "tokens_per_s_high": Column("tokens_per_s * (1 + time_error)", "tokens/s", "Throughput may be as high as this."),
     "speedup_low": Column('speedup if method == "vanilla" else speedup / (1 + speedup_error)', "x", "The speedup may be as low as this."),
     "speedup_high": Column('speedup if method == "vanilla" else speedup * (1 + speedup_error)', "x", "The speedup may be as high as this."),
-    "verdict": Column('"baseline" if method == "vanilla" else "better" if speedup_low > 1 else "worse" if speedup_high < 1'
-                      ' else "too close to call"', "", "Whether the method beats vanilla decoding beyond the error."),
+    "verdict": Column('"baseline" if method == "vanilla" else "outside the data" if inside_data < 1 and speedup_high >= 1'
+                      ' else "better" if speedup_low > 1 else "worse" if speedup_high < 1 else "too close to call"', "",
+                      "Whether the method beats vanilla decoding: said only where the whole interval is on one side of 1, and never "
+                      "better outside the data."),
     "usd_low": Column("usd_per_million_tokens / (1 + time_error)", "$/1M tokens", "The price may be as low as this."),
     "usd_high": Column("usd_per_million_tokens * (1 + time_error)", "$/1M tokens", "The price may be as high as this."),
 }  # fmt: skip
 """What an estimate says of itself; present when a time model other than the bound is used."""
+HOST: dict[str, str] = {"baseline_ms": "step_host_ms", "step_ms": "step_host_ms", "verify_ms": "round_host_ms"}
+"""The host work that a pass has on top, where a time model says how long it takes."""
+TYPED: dict[str, str] = {"quantized_pass": '0 if activations == "bf16" else 1', "matmul_tflops": "peak_tflops"}
+"""What follows from the input ``activations``, in tables that give it."""
 
 FIRST_QUESTIONS: dict[str, Column] = {
     "ttft_error": Column("blank", "%", "Relative error of TTFT that nine of ten held-out measurements stay within."),
@@ -115,7 +159,8 @@ SUMMARY = ("basis", "tpot_low_ms", "tpot_high_ms", "tokens_per_s_low", "tokens_p
            "usd_low", "usd_high", "ttft_ms", "ttft_low_ms", "ttft_high_ms", "requests_per_s")  # fmt: skip
 """Further lines of a summary that names none."""
 ORDER = (
-    "isl", "osl", "engine", "activations", "basis", "hardware", "prefill_ms", "interference_ms", "ttft_ms", "ttft_low_ms", "ttft_high_ms", "request_ms", "requests_per_s",
+    "isl", "osl", "engine", "activations", "basis", "hardware", "quantized_pass", "matmul_tflops", "wide_params", "kernels", "draft_tree",
+    "inside_data", "prompt_factor", "step_host_ms", "round_host_ms", "prefill_ms", "interference_ms", "ttft_ms", "ttft_low_ms", "ttft_high_ms", "request_ms", "requests_per_s",
     "tpot_low_ms", "tpot_high_ms", "time_error", "tokens_per_s_low", "tokens_per_s_high", "speedup_low", "speedup_high", "verdict",
     "usd_low", "usd_high",
 )
