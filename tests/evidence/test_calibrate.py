@@ -63,7 +63,7 @@ def test_known_constants_are_found_again(loaded, fitting):
     constants, wide, factors = calibrate.solve(part)
     errors, first = calibrate.errors_of(part, calibrate.with_factors(points, constants, factors))
     assert errors.max() < 0.05
-    assert first.max() < 0.15
+    assert first.max() < 0.3  # TTFT scatters more, so that what was expected weighs more
     for name in ("weight_mbu", "expert_mbu", "launch_us", "link_share"):
         assert constants[name] == pytest.approx(TRUE[name], rel=0.35), name
         assert 0 < wide[name] < 1
@@ -109,7 +109,8 @@ def test_the_command_writes_what_a_table_includes(tmp_path):
     (tmp_path / "t.yaml").write_text(f"version: 1\ntime_model: estimate\nhardware: hardware.yaml\nrows: [{row}]\n")
     result = scenario.run(tmp_path / "t.yaml")
     found = result.full.row(0, named=True)
-    assert (found["hardware"], found["basis"]) == ("my-h200-vllm", "estimate (calibrated)")
+    assert found["hardware"].startswith("my-h200-vllm-")  # the set of this model and format, which is like that of GPU and engine
+    assert found["basis"] == "estimate (calibrated)"
     assert result.book.tables["hardware"].rows[0]["points"] > 30
     assert 0 < found["time_error"] < 0.4
 

@@ -49,7 +49,7 @@ LONE = {128: 30.9, 1024: 31.0, 4096: 31.1, 8192: 31.3}
 
 @pytest.mark.parametrize("prompt", LONE)
 def test_a_lone_request_is_not_held_up_by_its_own_prompt(prompt: int) -> None:
-    """The step of decoding alone, in both time models; the bound is below what was measured, the estimate within a tenth of it."""
+    """The step of decoding alone, in both time models; the bound is below what was measured, the estimate's error that of unseen models."""
     row = {"model": "qwen2.5-72b", "gpu": "h100-sxm", "gpus": 2, "batch": 1, "method": "vanilla"}
     served = {**row, "isl": prompt, "osl": 128}
     for name in ("bound", "estimate"):
@@ -60,7 +60,8 @@ def test_a_lone_request_is_not_held_up_by_its_own_prompt(prompt: int) -> None:
         if name == "bound":
             assert found["tpot_ms"] < LONE[prompt]
         else:
-            assert found["tpot_ms"] == pytest.approx(LONE[prompt], rel=0.1)
+            assert found["tpot_ms"] == pytest.approx(LONE[prompt], rel=0.14)  # dense models left out: mean 9 %, docs/accuracy.md
+            assert found["tpot_low_ms"] < LONE[prompt] < found["tpot_high_ms"]
 
 
 def test_prompts_of_others_are_free_until_arithmetic_fills_a_pass() -> None:
