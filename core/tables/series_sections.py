@@ -178,7 +178,7 @@ def _read_hardware(reader: ValueReader, node: Node | None) -> Mapping[str, Any]:
 
 
 def _write_hardware(writing: Writing) -> Any:
-    return {item.name: {**said_of({"gpus": list(item.gpus), "engine": item.engine}), **item.values,
+    return {item.name: {**said_of({**{part: list(getattr(item, part)) for part in hardware.LISTS}, "engine": item.engine}), **item.values,
                         **said_of({"uncertainty": dict(item.uncertainty), "title": item.title, **writing.cited(item)})}
             for item in writing.table.hardware}  # fmt: skip
 
@@ -195,16 +195,16 @@ def _take_hardware(table: Table, other: Table, path: Path) -> Table:
 
 
 def _with_constant(mine: Constants, theirs: Constants, field: str) -> Constants:
-    if field in ("gpus", "engine", "uncertainty"):
+    if field in (*hardware.LISTS, "engine", "uncertainty"):
         return replace(mine, **{field: getattr(theirs, field)})
     return replace(mine, values={**mine.values, field: theirs.values[field]})
 
 
 def _hardware_schema(_: object) -> Schema:
     constants = {name: value_of(parameter, name, blank=False) for name, parameter in entities.HARDWARE_FIELDS.items()}
-    gpus = {"anyOf": [TEXT, {"type": "array", "items": TEXT}]}
-    notes = {key: NOTES[key] for key in ("title", "source")} | {"doc": SCALAR}
-    body = mapping({**constants, "gpus": gpus, "engine": {"enum": list(serving.ENGINES)}, "uncertainty": named({}), **notes})
+    lists = dict.fromkeys(hardware.LISTS, {"anyOf": [TEXT, {"type": "array", "items": TEXT}]})
+    notes = {key: NOTES[key] for key in ("title", "source")} | {"doc": SCALAR, "like": TEXT}
+    body = mapping({**constants, **lists, "engine": {"enum": list(serving.ENGINES)}, "uncertainty": named({}), **notes})
     return {"anyOf": [TEXT, {"type": "array", "items": TEXT}, named(body, propertyNames=NAMES)]}
 
 
