@@ -202,7 +202,7 @@ def _with_constant(mine: Constants, theirs: Constants, field: str) -> Constants:
 
 def _hardware_schema(_: object) -> Schema:
     constants = {name: value_of(parameter, name, blank=False) for name, parameter in entities.HARDWARE_FIELDS.items()}
-    lists = dict.fromkeys(hardware.LISTS, {"anyOf": [TEXT, {"type": "array", "items": TEXT}]})
+    lists = {key: {"anyOf": [TEXT, {"type": "array", "items": TEXT}]} for key in hardware.LISTS}
     notes = {key: NOTES[key] for key in ("title", "source")} | {"doc": SCALAR, "like": TEXT}
     body = mapping({**constants, **lists, "engine": {"enum": list(serving.ENGINES)}, "uncertainty": named({}), **notes})
     return {"anyOf": [TEXT, {"type": "array", "items": TEXT}, named(body, propertyNames=NAMES)]}
