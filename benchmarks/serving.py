@@ -10,7 +10,7 @@ from silicon import Sample
 
 from scenario.evidence import calibrate, pooled
 from scenario.evidence.measurements import Measurement
-from scenario.registry.host import Host
+from scenario.registry.loaded import Host
 
 HOPPER = ("h100-sxm", "h100-pcie", "h100-nvl", "h200", "h20", "gh200")
 BLACKWELL = ("b200", "gb200", "b300")
