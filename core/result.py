@@ -15,6 +15,7 @@ from scenario.book.book import Book
 from scenario.common.errors import OutputError, Problem, nearest
 from scenario.common.numbers import show_value
 from scenario.engine.evaluator import Evaluator
+from scenario.engine.summary import SummaryValues
 from scenario.registry.loaded import Host
 
 if TYPE_CHECKING:
@@ -180,6 +181,12 @@ class Result:
     def plot(self) -> Plots:
         """The charts of the page, each alone."""
         return Plots(self)
+
+    @property
+    def summary(self) -> SummaryValues | None:
+        """The values of the summary, if its columns are scenarios of their own."""
+        view = self.book.summary
+        return SummaryValues(self.book, self.full, view) if view is not None else None
 
     def source_text(self) -> str:
         """The table as YAML without its rows: what a workbook keeps to be read back. Those that ``where`` left out are remarks."""

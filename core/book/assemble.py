@@ -39,6 +39,7 @@ def assemble(table: Table, host: Host) -> Book:
     output_choices.check_sort(scope)
     where = output_choices.condition(scope)
     rows, columns = output_choices.summary_rows(scope), output_choices.summary_columns(scope)
+    view = output_choices.summary_view(scope)
     if scope.problems:
         raise FormulaError(sorted(scope.problems, key=lambda problem: (problem.line, problem.column)))
     arguments = {name: Facts(low=0, high=1e15, open_low=name == "rows") for name in contract.TIME_FUNCTION[0]}
@@ -47,7 +48,7 @@ def assemble(table: Table, host: Host) -> Book:
     return Book(
         table, scope.scalars, scope.tables, scope.fields, table.vectors, assumptions.every_stack(scope), named["quantization"],
         named["drafting"], scope.time_models, own.methods, pass_ms, where, table.sort, rows, columns, table.summary.where,
-        ownership.seen(own, scope.used, scope.time_models, table.presets),
+        ownership.seen(own, scope.used, scope.time_models, table.presets), view,
     )  # fmt: skip
 
 
@@ -138,7 +139,8 @@ def overridden(scope: Scope, pending: Pending) -> None:
 def resolve(scope: Scope, pending: Pending) -> None:
     """Add every lookup and every computed column with its facts, each after those that it reads."""
     overridden(scope, pending)
-    for name in [*NUMBER.values(), *shared.ORDER, *(name for _, tree in pending.values() for name in tree.names)]:
+    shown = [name for text in optional_columns.summary_formulas(scope) for name in expr.names(expr.parse(text))]
+    for name in [*NUMBER.values(), *shared.ORDER, *(name for _, tree in pending.values() for name in tree.names), *shown]:
         if name not in scope.fields and name not in pending and name not in scope.scalars:
             found = find_lookup(scope, name)
             if found:

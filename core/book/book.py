@@ -11,6 +11,7 @@ from collections.abc import Collection, Iterable, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
+from scenario.book.summary import SummaryView
 from scenario.catalogs.catalog import Catalog
 from scenario.formulas.expr import UNLIMITED, Call, If, Name, Node, Number
 from scenario.formulas.facts import Facts
@@ -119,6 +120,8 @@ class Book:
     summary_columns: str = ""
     summary_where: Mapping[str, Value] = field(default_factory=dict)
     plugins: tuple[tuple[str, str], ...] = ()
+    summary: SummaryView | None = None
+    """The summary whose columns are scenarios of their own, if the table has one."""
 
     @property
     def public(self) -> list[Field]:

@@ -30,9 +30,16 @@ def mentions(scope: Scope) -> set[str]:
     table = scope.table
     texts = [column.formula for column, _ in table.columns.values()] + ([table.where.text] if table.where else [])
     texts += [named.column.formula for named in scope.host.columns.values()]
+    texts += summary_formulas(scope)
     found = {name for text in texts for name in expr.names(expr.parse(text))}
     shown = [part for name in table.show for part in answers.GROUPS.get(name, (name,))]
     return found | {name for name, _ in table.sort} | {*table.summary.rows, table.summary.columns, *table.summary.where, *shown}
+
+
+def summary_formulas(scope: Scope) -> list[str]:
+    """The formulas of a summary whose columns are scenarios of their own."""
+    asked = scope.table.summary.table
+    return list(asked.formulas) if asked is not None else []
 
 
 def absences(scope: Scope) -> dict[str, Node]:

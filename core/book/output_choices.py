@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from scenario.book.scope import Scope
+from scenario.book.summary import Builder, SummaryView
 from scenario.common.errors import FormulaError
 from scenario.formulas import facts
 from scenario.formulas.expr import Node
@@ -67,3 +68,17 @@ def summary_columns(scope: Scope) -> str:
         return asked.columns
     varying = [name for name in table.rows.columns if name in inputs and table.rows[name].n_unique() > 1]
     return next((name for name in ("method", "model", "gpu", *varying) if name in varying), "model")
+
+
+def summary_view(scope: Scope) -> SummaryView | None:
+    """The summary whose columns are scenarios of their own, checked."""
+    asked = scope.table.summary.table
+    if asked is None:
+        return None
+    titles = {name: item.title or name.replace("_", " ") for name, item in scope.fields.items()}
+    names = {*scope.fields, *scope.scalars}
+    known = {name: fact for name, fact in scope.env.items() if name in names}
+    builder = Builder(scope.tree, known, scope.scalars, titles, scope.table.rows["id"].to_list(), scope.table.source)
+    found = builder.view(asked, [name for name in SUMMARY_ROWS if name in scope.fields])
+    scope.problems += builder.problems
+    return found

@@ -11,7 +11,7 @@ from collections.abc import Iterable, Mapping
 
 from scenario.formulas import expr
 from scenario.formulas.vectors import POSITIONS
-from scenario.model import acceptance
+from scenario.model import acceptance, side_by_side
 from scenario.model.spec import Column
 
 GAMMAS = range(POSITIONS + 1)
@@ -60,6 +60,7 @@ def by_gamma(gammas: range) -> dict[str, Column]:
 
 
 ASKED: dict[str, Column] = {
+    **side_by_side.ASKED,
     "ridge_headroom": Column("ridge / intensity", "x", "How many times as many token rows a pass takes before arithmetic sets its time.",
                              source="Roofline: Williams, Waterman, Patterson 2009, doi:10.1145/1498765.1498785."),
     "accepted_per_round": Column("tokens_per_round - 1", "tokens", "Draft tokens accepted per round, without the bonus token."),

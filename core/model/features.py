@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Collection, Iterable, Mapping
 
-from scenario.model import images, parallel, prefill
+from scenario.model import images, parallel, prefill, training
 from scenario.model.optional_part import Feature
 from scenario.model.spec import Column, Function, Parameter
 
@@ -80,7 +80,7 @@ def _auto() -> Feature:
     )  # fmt: skip
 
 
-FEATURES: tuple[Feature, ...] = (_stored(), _activations(), _auto(), parallel.FEATURE, prefill.FEATURE, images.FEATURE)
+FEATURES: tuple[Feature, ...] = (_stored(), _activations(), _auto(), parallel.FEATURE, prefill.FEATURE, images.FEATURE, training.FEATURE)
 """Every feature, in the order in which they act on one another."""
 INPUTS: dict[str, Parameter] = {name: parameter for feature in FEATURES for name, parameter in feature.inputs.items()}
 COLUMNS: dict[str, Column] = {name: column for feature in FEATURES for name, column in {**feature.changes, **feature.columns}.items()}

@@ -20,6 +20,9 @@ ENCODER_FIELDS: dict[str, Parameter] = {
                      kind="integer"),
     "max_side": Parameter(0, 0, 1e6, "px", "Longest side that is not scaled down; 0: none.", kind="integer"),
     "row_tokens": Parameter(0, 0, 10, "tokens", "Tokens added per row of image tokens.", kind="integer"),
+    "tile_tokens": Parameter(0, 0, 100, "tokens", "Tokens added per tile: a class token.", kind="integer"),
+    "cross_layers": Parameter(0, 0, 1000, "", "Cross-attention layers of the language model that read the image; 0: its tokens "
+                              "stand in the prompt.", kind="integer"),
     "extra_tokens": Parameter(0, 0, 1e4, "tokens", "Tokens added per image: start and end.", kind="integer"),
     "hidden": Parameter(None, 1, 1e5, "", "Width of the encoder.", kind="integer"),
     "layers": Parameter(None, 1, 1e4, "", "Layers of the encoder.", kind="integer"),
@@ -45,7 +48,8 @@ ENCODER_COLUMNS: dict[str, Column] = {
                           "Image tokens in a row."),
     "tokens_high": Column("ceil(side / block) if side > 0 else max(floor(image_height * scale / block + 0.5), 1)", "tokens",
                           "Rows of image tokens."),
-    "tokens": Column("tiles * tokens_high * (tokens_wide + row_tokens) + extra_tokens", "tokens", "Prompt tokens of one image."),
+    "tokens": Column("tiles * (tokens_high * (tokens_wide + row_tokens) + tile_tokens) + extra_tokens", "tokens",
+                     "Tokens of one image, those of its start and end included."),
     "patches": Column("tiles * tokens_high * tokens_wide * merge ** 2", "patches", "Patches that the encoder works on."),
     "layer_params": Column("4 * hidden * hidden + (2 + gated) * hidden * ffn", "parameters", "Matrices of one layer.", source=_TOWER),
     "params": Column("layers * layer_params + 3 * patch ** 2 * hidden + projector_params", "parameters",
@@ -88,16 +92,29 @@ FEATURE = Feature(
         "image_height": Parameter(1024, 1, 1e5, "px", "Height of an image.", kind="integer"),
     },
     columns={
-        "image_tokens": Column("images * encoder_tokens", "tokens", "Prompt tokens that the images add."),
+        "image_positions": Column("images * encoder_tokens", "tokens", "Positions of the images that the language model reads, in its "
+                                  "prompt or in its cross-attention layers."),
+        "image_tokens": Column("0 if encoder_cross_layers > 0 else image_positions", "tokens", "Prompt tokens that the images add; "
+                               "none where cross-attention layers read them."),
         "image_tflop": Column("images * encoder_tflop", "TFLOP", "Arithmetic of the encoder."),
         "image_prefill_tflop": Column("2 * gemm_params * image_tokens / 1e12", "TFLOP",
                                       "Arithmetic of the language model's weights for these tokens."),
-        "image_kv_gb": Column("image_tokens * kv_bytes_per_token / 1e9", "GB", "KV cache that the images occupy per sequence, before "
-                              "windows forget them."),
+        "image_kv_gb": Column("image_cross_gb if encoder_cross_layers > 0 else image_tokens * kv_bytes_per_token / 1e9", "GB",
+                              "KV cache that the images occupy per sequence, before windows forget them: in all layers, or in the "
+                              "cross-attention layers that read them."),
+        "image_cross_gb": Column("coalesce(image_positions * encoder_cross_layers * kv_width * kv_bits / 8e9, 0)", "GB",
+                                 "That of cross-attention layers, held whatever the context."),
+        "image_prompt_kv_gb": Column("image_positions * kv_bytes_per_token / 1e9", "GB",
+                                     "The same if the images' tokens stood in the prompt."),
+        "image_embedding_gb": Column("image_positions * hidden * 16 / 8e9", "GB",
+                                     "What the encoder puts out, in BF16 and in the width of the language model."),
         "encoder_gb": Column("encoder_params * 16 / 8e9", "GB", "Weights of the encoder in BF16; held once, beside the model."),
     },
-    extends={"fixed_gb": "coalesce(encoder_gb, 0)", "memory_gb": "coalesce(encoder_gb, 0)"},
+    extends={"fixed_gb": "coalesce(encoder_gb, 0)", "memory_gb": "coalesce(encoder_gb, 0)", "kv_sequence_gb": "image_cross_gb"},
     changes={
+        "room_per_sequence_gb": Column(
+            "max((memory_available_gb - fixed_gb) / batch - lookahead_tokens * (kv_bytes_per_token + draft_kv_bytes_per_token) / 1e9"
+            " - state_bytes / 1e9 - image_cross_gb, 0)", "GB", "Memory that each sequence of this batch may fill with context."),
         "prefill_tokens": Column("prompt_tokens + coalesce(image_tokens, 0)", "tokens", "Tokens that prefill works on, images included."),
         "encoder_ms": Column("coalesce(image_tflop / (gpu_bf16_tflops * gpus * mfu) * 1000, 0)", "ms",
                              "The images' encoder, in BF16; a lower bound."),

@@ -11,9 +11,11 @@ import polars as pl
 
 from scenario.common import yamltree
 from scenario.common.errors import TableError
+from scenario.common.yamltree import Node
 from scenario.formulas.vectors import Vectors
 from scenario.model import stacks
 from scenario.registry.loaded import Host
+from scenario.tables import summary
 from scenario.tables.rows import Expander
 from scenario.tables.sections import KEYS, SECTIONS
 from scenario.tables.table import MAX_ROWS, Table, from_mapping, known_inputs
@@ -62,7 +64,11 @@ class Reader(ValueReader):
         return table
 
     def given_rows(self, defaults: Mapping[str, float | str]) -> pl.DataFrame:
-        return Expander(self, defaults).frame(self.root.value.get("grid"), self.root.value.get("rows"))
+        listed, made = self.root.value.get("rows"), summary.of(self)
+        if made is not None and (listed is None or listed.value is None or isinstance(listed.value, list)):
+            own = listed.value or [] if listed is not None else []  # the summary's own rows stand behind the others
+            listed = Node([*own, *made.rows(self.root)], self.root.line, self.root.column, path=self.root.path)
+        return Expander(self, defaults).frame(self.root.value.get("grid"), listed)
 
     def stand_in(self, table: Table) -> Table:
         """A faulty table with its broken columns, and one row of no inputs under every method in place of its own."""

@@ -20,7 +20,7 @@ def table_schema(host: Host) -> Schema:
         "title": "A table of scenarios",
         "type": "object",
         "required": ["version"],
-        "anyOf": [{"required": ["grid"]}, {"required": ["rows"]}],
+        "anyOf": [{"required": ["grid"]}, {"required": ["rows"]}, {"required": ["summary"]}],
         "properties": {s.key: {"description": s.doc[:1].upper() + s.doc[1:] + ".", **s.schema(terms)} for s in SECTIONS},
         "additionalProperties": False,
         "definitions": {

@@ -10,6 +10,7 @@ from scenario.common.yamltree import Node
 from scenario.model import answers, shared
 from scenario.model.spec import Column
 from scenario.registry import contract
+from scenario.tables import summary
 from scenario.tables.section import Path, Section, Writing, said_of
 from scenario.tables.table import Summary, Table, known_inputs
 from scenario.tables.terms import FORMULA, NONE, SCALAR, TEXT, Schema, Terms, mapping, named, one_of
@@ -106,6 +107,8 @@ def _write_sort(writing: Writing) -> Any:
 
 
 def _read_summary(reader: ValueReader, node: Node | None) -> Mapping[str, Any]:
+    if summary.is_table(node):
+        return {"summary": Summary(table=summary.of(reader)), "summary_node": node}
     parts = reader.section(node, "summary")
     for name, cell in parts.items():
         if name not in _SUMMARY:
@@ -156,6 +159,8 @@ def _summary_choices(reader: ValueReader, summary: Summary) -> None:
 
 def _write_summary(writing: Writing) -> Any:
     asked = writing.table.summary
+    if asked.table is not None:
+        return dict(asked.table.said)
     where = {name: writing.value(name, value) for name, value in asked.where.items()}
     return said_of({"columns": asked.columns, "where": where, "rows": list(asked.rows)})
 
@@ -166,7 +171,8 @@ _SUMMARY = ("rows", "columns", "where")
 
 def _summary_schema(terms: Terms) -> Schema:
     where = {"type": ["object", "null"], "properties": terms.inputs}
-    return mapping({"rows": _NAMES, "columns": {"type": ["string", "null"]}, "where": where}, type=["object", "null"])
+    plain = mapping({"rows": _NAMES, "columns": {"type": ["string", "null"]}, "where": where}, type=["object", "null"])
+    return {"anyOf": [plain, summary.schema(TEXT, FORMULA)]}
 
 
 COLUMNS = Section(

@@ -27,6 +27,7 @@ from scenario.model.spec import Column, Parameter, TimeModel
 from scenario.model.stacks import Stack
 from scenario.registry import ownership
 from scenario.registry.loaded import Host
+from scenario.tables.summary import SummaryTable
 
 if TYPE_CHECKING:
     import polars as pl
@@ -59,6 +60,8 @@ class Summary:
     columns: str = ""
     where: Mapping[str, float | str] = field(default_factory=dict)
     nodes: Mapping[tuple[str, str], Node] = field(default_factory=dict)
+    table: SummaryTable | None = None
+    """In place of all that: metrics by scenarios of their own."""
 
 
 @dataclass

@@ -17,6 +17,7 @@ from scenario.model.spec import Column, Parameter
 from scenario.model.stacks import Stack
 from scenario.registry import contract
 from scenario.registry.loaded import Host
+from scenario.tables.summary import SummaryTable
 from scenario.tables.table import Formula, parameter_specs
 
 CORE = ("model", "gpu", "method")
@@ -41,6 +42,8 @@ class ValueReader:
         self.catalog = catalog.builtin()
         self.parts: dict[str, Any] = {}
         self.broken: dict[str, tuple[Column, Node]] = {}
+        self.summary: SummaryTable | None = None
+        """The summary, once it is read; it makes rows."""
 
     def given_rows(self, defaults: Mapping[str, float | str]) -> pl.DataFrame:
         """The rows as given: a frame of inputs, null where a row says nothing. Each kind of file has its own."""

@@ -36,7 +36,7 @@ def write_xlsx(result: Result, stream: BinaryIO) -> None:
     result.lost = []
     layout = _layout.lay_out(result.book, result.full.height, _summary.key_columns(result))
     frame = _scenarios.shown_frame(result, layout)
-    sheets = [*_sensitivity.sensitivity(result, layout, workbook), _summary.summary(result, layout, workbook, frame)]
+    sheets = [*_sensitivity.sensitivity(result, layout, workbook), *_summary.summary(result, layout, workbook, frame)]
     sheets += _charts.charts(result, layout, workbook, frame)
     added = _extras.columns(result, layout, workbook)
     frame = frame.with_columns(pl.Series(name, cells, dtype=pl.String) for name, (_, cells) in added.items())
