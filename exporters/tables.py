@@ -53,7 +53,9 @@ def write_markdown(result: Result, stream: BinaryIO) -> None:
     lines = [f"# {escape_markdown(result.book.table.title)}", "", _row(heads), _row(rules)]
     limits = [UNLIMITED if result.book.fields[name].limit else None for name in frame.columns]
     for row in frame.iter_rows():
-        lines.append(_row([show_value(value, unlimited=limit, blank="") for value, limit in zip(row, limits, strict=True)]))
+        lines.append(
+            _row([show_value(value, unlimited=limit, blank="") for value, limit in zip(row, limits, strict=True)])
+        )
     stream.write(("\n".join(lines) + "\n").encode())
 
 

@@ -30,7 +30,7 @@ def joined(value: Value) -> str:
 def fixed(value: float, digits: int, thousands: bool = False) -> str:
     """A number with so many decimals, halves away from zero, as FIXED shows it; -1 rounds to tens."""
     rounded = Decimal(repr(float(value))).quantize(Decimal(1).scaleb(-digits), ROUND_HALF_UP)
-    rounded = rounded if rounded else abs(rounded)  # no minus before a zero
+    rounded = rounded if value else abs(rounded)  # no minus before a zero, which a spreadsheet does not know
     return f"{rounded:{',' if thousands else ''}.{max(digits, 0)}f}"
 
 
@@ -68,12 +68,10 @@ class SummaryValues:
         parts = []
         for piece in text:
             value = self.value(piece.node, piece.row) if piece.node is not None else piece.text
-            number = isinstance(value, int | float) and not isinstance(value, bool)
-            parts.append(
-                fixed(float(value), piece.digits, piece.thousands)
-                if number and piece.digits is not None
-                else joined(value)
-            )  # type: ignore[arg-type]
+            if isinstance(value, int | float) and not isinstance(value, bool) and piece.digits is not None:
+                parts.append(fixed(float(value), piece.digits, piece.thousands))
+            else:
+                parts.append(joined(value))
         return "".join(parts)
 
     def cell(self, cell: Shown) -> Value:

@@ -206,9 +206,7 @@ class _Reader:
         columns = tuple(found for item in parts["columns"].value if (found := self.column(item, shared)))
         if not columns:
             self.source.say(parts["columns"], "a summary needs a column", "columns: [{id: a, model: ..., gpu: ...}]")
-        metrics = tuple(
-            found for item in self.items(parts.get("rows"), "rows") if (found := self.metric(item, columns))
-        )
+        metrics = tuple(one for item in self.items(parts.get("rows"), "rows") if (one := self.metric(item, columns)))
         top = self.mapping(parts.get("top"), "top")
         notes = (self.template(item, "a note") for item in self.items(parts.get("notes"), "notes"))
         self.twice([(item.id, parts["columns"]) for item in columns], "column")
@@ -283,9 +281,9 @@ class _Reader:
                     item, "when is a list of a condition and a text each", '{if: "not fits", text: does not fit}'
                 )
                 continue
-            said = self.template(item.value["text"], "text")
-            if said:
-                tests.append((self.formula(item.value["if"]), said))
+            words = self.template(item.value["text"], "text")
+            if words:
+                tests.append((self.formula(item.value["if"]), words))
         text = self.template(parts["text"], "text") if "text" in parts else None
         form = self.text(parts.get("format"), "format")
         if form and (said := contract.format_problem(form)):

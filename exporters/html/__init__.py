@@ -61,4 +61,10 @@ def write_html(result: Result, stream: BinaryIO) -> None:
 
 @hookimpl
 def scenario_exporters():  # type: ignore[no-untyped-def]
-    yield Exporter("html", (".html", ".htm"), write_html, "A live page: one file, no network, the engine's own formulas.", max_rows=MOST_ROWS)
+    yield Exporter(
+        "html",
+        (".html", ".htm"),
+        write_html,
+        "A live page: one file, no network, the engine's own formulas.",
+        max_rows=MOST_ROWS,
+    )

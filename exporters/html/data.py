@@ -16,9 +16,28 @@ from scenario import UNLIMITED, Book, EntityTable, Field, Result, Scalar, __vers
 
 Json = dict[str, object]
 
-CHECKED = ("tpot_ms", "tokens_per_s", "tokens_per_s_per_gpu", "speedup", "usd_per_million_tokens", "memory_gb", "round_ms", "max_batch")
+CHECKED = (
+    "tpot_ms",
+    "tokens_per_s",
+    "tokens_per_s_per_gpu",
+    "speedup",
+    "usd_per_million_tokens",
+    "memory_gb",
+    "round_ms",
+    "max_batch",
+)
 """Columns whose engine values go along, for the line that says how many cells of the page equal them."""
-MAIN = ("tokens_per_round", "tpot_ms", "tokens_per_s", "speedup", "usd_per_million_tokens", "memory_gb", "fits", "max_batch", "status")
+MAIN = (
+    "tokens_per_round",
+    "tpot_ms",
+    "tokens_per_s",
+    "speedup",
+    "usd_per_million_tokens",
+    "memory_gb",
+    "fits",
+    "max_batch",
+    "status",
+)
 """Results that the page's table shows first; the others are a choice away."""
 
 
@@ -28,8 +47,16 @@ def payload(result: Result) -> Json:
     fields = needed_fields(book)
     lookups = {(f.lookup.table, f.lookup.field) for f in fields.values() if f.lookup}
     keys = {f.lookup.key: f.lookup.table for f in fields.values() if f.lookup}
-    tables = {name: needed_columns(table, [field for owner, field in lookups if owner == name]) for name, table in book.tables.items()}
-    read = {name for f in [*fields.values(), *(f for table in tables.values() for f in table.values())] if f.node for name in names(f.node)}
+    tables = {
+        name: needed_columns(table, [field for owner, field in lookups if owner == name])
+        for name, table in book.tables.items()
+    }
+    read = {
+        name
+        for f in [*fields.values(), *(f for table in tables.values() for f in table.values())]
+        if f.node
+        for name in names(f.node)
+    }
     return {
         "version": __version__, "title": book.table.title, "file": book.table.shown_as,
         "table": yaml.safe_load(result.source_text()) or {},
@@ -113,7 +140,11 @@ def limits(item: Field | Scalar, book: Book) -> Json:
         found["whole"] = True
     if parameter.kind == "flag":
         found |= {"low": 0, "high": 1}
-    named = {"model": lambda: book.tables["models"].names, "profile": lambda: list(book.vectors.profiles), "tree": lambda: list(book.vectors.trees)}
+    named = {
+        "model": lambda: book.tables["models"].names,
+        "profile": lambda: list(book.vectors.profiles),
+        "tree": lambda: list(book.vectors.trees),
+    }
     if parameter.kind in named:
         found["choices"] = named[parameter.kind]()
     if parameter.choices and parameter.kind == "choice":
@@ -160,7 +191,9 @@ def vectors(book: Book) -> Json:
     """Profiles and trees by depth, curves by their points."""
     found: Json = {name: [[key, list(values)] for key, values in book.vectors.by_depth(name).items()]
                    for name in ("at", "tree_tokens", "tree_rows")}  # fmt: skip
-    found["curve"] = [[c.name, [x for x, _ in c.points], [y for _, y in c.points]] for c in book.vectors.curves.values()]
+    found["curve"] = [
+        [c.name, [x for x, _ in c.points], [y for _, y in c.points]] for c in book.vectors.curves.values()
+    ]
     return found
 
 
@@ -172,6 +205,9 @@ def rows(book: Book, fields: Iterable[Field]) -> Json:
         if item.role == "input":
             source = item.name if item.name in frame.columns else item.name.removesuffix("_given")
             if source in frame.columns:
-                inputs[item.name] = frame[source].to_list() if frame[source].dtype != pl.Boolean else frame[source].cast(pl.Float64).to_list()
+                inputs[item.name] = (
+                    frame[source].to_list()
+                    if frame[source].dtype != pl.Boolean
+                    else frame[source].cast(pl.Float64).to_list()
+                )
     return {"length": frame.height, "inputs": inputs}
-

@@ -25,8 +25,9 @@ from scenario.exporters.xlsx.assumptions import widths
 from scenario.exporters.xlsx.cells import Sheet
 from scenario.exporters.xlsx.layout import Layout, joined
 from scenario.exporters.xlsx.passes import BF16, INT4, Passes
-from scenario.exporters.xlsx.summary import as_key, first_rows
+from scenario.exporters.xlsx.summary import first_rows
 from scenario.workbooks.form import FIRST, TITLES
+from scenario.workbooks.form import joined as as_key
 
 ROWS = [2**power for power in range(13)]  # 1 to 4096 token rows
 COLORS = (

@@ -23,7 +23,7 @@ from scenario.exporters.xlsx import style as _style
 from scenario.exporters.xlsx.assumptions import scalar_format, widths
 from scenario.exporters.xlsx.cells import Sheet
 from scenario.exporters.xlsx.layout import Layout
-from scenario.workbooks.form import FIRST, NO_FIT, NO_ROW, Line, Node, Shown, SummaryView, Text
+from scenario.workbooks.form import FIRST, NO_FIT, NO_ROW, Line, Node, Shown, SummaryValues, SummaryView, Text
 
 HEAD = 4
 """The row of Lists with the scenarios' titles; metrics follow below."""
@@ -35,9 +35,10 @@ FIRST_FORMAT = 200
 
 @dataclass
 class _Cells:
-    """The formulas of a summary's cells; ``places`` are the cells of Lists that say where each row stands in Scenarios."""
+    """The formulas of a summary's cells, and what they show at first; ``places`` are the cells of Lists that say
+    where each row stands in Scenarios."""
 
-    result: Result
+    values: SummaryValues
     layout: Layout
     places: dict[str, str] = field(default_factory=dict)
 
@@ -112,9 +113,11 @@ def quoted(text: str) -> list[str]:
 def summary_table(result: Result, layout: Layout, workbook: Workbook, view: SummaryView) -> list[Sheet]:
     """The sheets Summary and Lists."""
     sheet, lists = Sheet(workbook.create_sheet("Summary")), Sheet(workbook.create_sheet("Lists"))
-    cells = _Cells(result, layout)
+    values = result.summary
+    assert values is not None  # there is a view of it
+    cells = _Cells(values, layout)
     lines = [line for line in view.lines if not line.heading]
-    there = result.summary.there  # a scenario that where leaves out is offered, but not shown at first
+    there = cells.values.there  # a scenario that where leaves out is offered, but not shown at first
     shown = [index for index, (row, _) in enumerate(view.columns) if there(row)] or [0]
     _rows_found(result, view, lists, cells, HEAD + len(lines) + 3)
     _all_metrics(result, view, lists, cells, lines)
@@ -145,7 +148,7 @@ def _rows_found(result: Result, view: SummaryView, lists: Sheet, cells: _Cells, 
 
 def _all_metrics(result: Result, view: SummaryView, lists: Sheet, cells: _Cells, lines: list[Line]) -> None:
     """Every metric of every scenario."""
-    values = result.summary
+    values = cells.values
     lists.put(1, 1, "What the Summary's drop-downs offer", "scn.title")
     lists.put(2, 1, "Every metric of every scenario; Summary shows those that are chosen there.", "scn.subtitle")
     lists.put(HEAD, 1, "metric", "scn.head")
@@ -186,7 +189,7 @@ def _page_of_metrics(
     result: Result, view: SummaryView, sheet: Sheet, cells: _Cells, lines: list[Line], shown: list[int], top: int
 ) -> None:
     """The table itself: titles and scenarios chosen by drop-downs, and what Lists has for both."""
-    values = result.summary
+    values = cells.values
     last_line, letters = HEAD + len(lines), [get_column_letter(2 + index) for index in range(len(view.columns))]
     titles, heads = f"Lists!$A${HEAD + 1}:$A${last_line}", f"Lists!$B${HEAD}:${letters[-1]}${HEAD}"
     matrix = f"Lists!$B${HEAD + 1}:${letters[-1]}${last_line}"
@@ -219,8 +222,8 @@ def _page_of_metrics(
     _offer(sheet, f"A{top + 1}:A{row}", titles)
     _formats(view, sheet, cells, lines, f"B{top + 1}:{get_column_letter(len(shown) + 1)}{row}", top)
     wide = min(max(max(texts.values(), default=0) * 1.02 + 2, 18.0), 34.0)
-    for line, most in texts.items():
-        sheet.sheet.row_dimensions[line].height = 13.0 * _style.lines("x" * most, wide) + 5
+    for number, most in texts.items():
+        sheet.sheet.row_dimensions[number].height = 13.0 * _style.lines("x" * most, wide) + 5
     widths(sheet, [min(longest * 1.12 + 2, 60.0), *[wide] * len(shown)])
 
 
@@ -264,7 +267,7 @@ def _formats(view: SummaryView, sheet: Sheet, cells: _Cells, lines: list[Line], 
 
 def _below(result: Result, view: SummaryView, sheet: Sheet, cells: _Cells, row: int, across: int) -> None:
     """The notes, each over the width of the table."""
-    values = result.summary
+    values = cells.values
     total = sum(sheet.sheet.column_dimensions[get_column_letter(column)].width for column in range(1, across + 2))
     for text in _notes(view):
         row += 1

@@ -11,7 +11,7 @@ from enum import Enum
 
 from scenario.book.book import EntityTable, Field, Scalar
 from scenario.book.summary import Line, Shown, SummaryView, Text
-from scenario.engine.summary import NO_FIT, NO_ROW, joined
+from scenario.engine.summary import NO_FIT, NO_ROW, SummaryValues, joined
 from scenario.formulas.expr import Node
 from scenario.formulas.vectors import POSITIONS
 
@@ -102,7 +102,7 @@ TITLES = {sheet.catalog: sheet.title for sheet in SHEETS if sheet.catalog}
 """The title of each catalog table's sheet."""
 
 __all__ = [
-    "ALL_CHECKS", "BY_TITLE", "DEFAULT", "FIRST", "GIVEN", "KEY", "NO_FIT", "NO_ROW", "OVERRIDE", "PIECE", "PIECES", "POSITION", "POSITIONS",
-    "SHEETS", "SOURCE_FIRST", "TITLES", "Back", "EntityTable", "Field", "Line", "Node", "Scalar",
-    "SheetForm", "Shown", "SummaryView", "Text", "joined",
+    "ALL_CHECKS", "BY_TITLE", "DEFAULT", "FIRST", "GIVEN", "KEY", "NO_FIT", "NO_ROW", "OVERRIDE", "PIECE", "PIECES", "POSITION",
+    "POSITIONS", "SHEETS", "SOURCE_FIRST", "TITLES", "Back", "EntityTable", "Field", "Line", "Node", "Scalar", "SheetForm", "Shown",
+    "SummaryValues", "SummaryView", "Text", "joined",
 ]  # fmt: skip
