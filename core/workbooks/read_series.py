@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 
 from scenario.book.book import Book
+from scenario.catalogs import series
 from scenario.common.yamltree import Node
 from scenario.formulas.vectors import POSITIONS, Profile
 from scenario.workbooks.cells import Cell, Row
@@ -39,6 +40,8 @@ def _profile(sheets: Sheets, root: Node, header: Header, row: Row, name: str, ol
     if not rates:
         return
     sheets.use(header, row, (name for name in header.columns if name != "given"))
+    if old is None and series.name_of(rates) == name:
+        return  # given in place by a row, which says the same
     if old is None or list(old.values or old.rates) != rates or _said_anew(sheets, "Profiles", said):
         place = header.place(f"{mark}1", row.number)
         _series(sheets, root, ("profiles", name, key), at([at(rate, place) for rate in rates], place), said)

@@ -39,7 +39,7 @@ BASE: dict[str, Any] = {
     "profiles": {"p": {"rates": [0.8, 0.6], "source": "a log"}}, "trees": {"t": {"rates": [0.7, 0.1], "topology": [[0], [1], [0, 0]]}},
     "curves": {"c": [[0, 0], [1, 1]]}, "hardware": {"set": SET},
     "measured": {"m": {"model": MODEL, "gpu": GPU, "points": [[1, 5], [64, 6]]}},
-    "columns": {"k": {"formula": 'curve("c", batch)', "unit": "x"}}, "show": ["best_gamma"], "where": "batch > 1", "sort": "batch",
+    "columns": {"k": {"formula": 'curve("c", batch)', "unit": "x"}}, "show": ["alpha_equivalent"], "where": "batch > 1", "sort": "batch",
     "summary": {"rows": ["tpot_ms"], "columns": "batch", "where": {"model": MODEL}}, "overrides": {"named": {"draft_ms": 3}},
 }  # fmt: skip
 
@@ -80,11 +80,11 @@ CASES: dict[str, list[Case]] = {
               Case(("trees", "t", "topology"), [[0], [1]], "tree t.topology", bad=[])],
     "curves": [Case(("curves", "c"), [[0, 0], [1, 2]], "curve c", bad=[[0, 0]])],
     "hardware": [Case(("hardware", "set", "weight_mbu"), 0.4, "hardware set.weight_mbu", bad="x"),
-                 Case(("hardware", "set", "engine"), "sglang", "hardware set.engine", bad="vlm")],
+                 Case(("hardware", "set", "doc"), "d", "hardware set.doc", moves=False, bad=["d"])],
     "measured": [Case(("measured", "m", "points"), [[1, 5], [64, 7]], "measured m.points", moves=False, bad=[[1, 5]])],
     "columns": [Case(("columns", "k", "formula"), 'curve("c", batch) * 2', "column k", bad=None),
                 Case(("columns", "k", "unit"), "y", "column k: unit", moves=False, bad=["y"])],
-    "show": [Case(("show",), ["break_even"], "show", moves=False, bad=["best_gama"])],
+    "show": [Case(("show",), ["acceptance"], "show", moves=False, bad=["best_gama"])],
     "where": [Case(("where",), "batch > 0", "where", moves=False, bad=["a"])],
     "sort": [Case(("sort",), "-batch", "sort", moves=False, bad=["batch", "batch"])],
     "summary": [Case(("summary", "rows"), ["tpot_ms", "k"], "summary rows", moves=False, bad={"a": 1}),
