@@ -14,6 +14,7 @@ from scenario.common.yamltree import Node as Place
 from scenario.formulas import expr, facts, graph
 from scenario.formulas.expr import Name, Node, Number
 from scenario.formulas.facts import Facts
+from scenario.formulas.to_excel import compile_excel
 from scenario.formulas.to_text import compile_text
 from scenario.model import answers, serving, shared
 from scenario.model.kinds import parameter_facts
@@ -170,6 +171,8 @@ def computed(scope: Scope, name: str, column: Column, tree: Node, known: list[st
     """A computed column; None where its formula is wrong, which is noted."""
     try:
         node = column_facts.check(scope, name, tree, column.formula, known)
+        if name in scope.table.columns:  # what no spreadsheet takes is told here, with its place, and not once all is computed
+            compile_excel(node, lambda _: "A1", lambda *_: "A1:A2")
     except FormulaError as error:
         scope.problems += [column_facts.located(scope, name, problem) for problem in error.problems]
         scope.env[name] = Facts(blank=True)

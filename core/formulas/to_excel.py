@@ -32,12 +32,16 @@ def compile_excel(
     Raises :class:`FormulaError` where the cell would be longer or deeper than a spreadsheet takes.
     """
     text = _Compiler(reference, ranges, empty).cell(node)
-    if len(text) >= MAX_CELL:
-        said = f"written for a spreadsheet the formula has {len(text):,} characters; a cell holds {MAX_CELL:,}"
-        raise FormulaError(said, "split it into columns")
+    _refuse_long(text)
     if _nesting(text) > MAX_NESTING:
         raise FormulaError(f"the formula nests functions deeper than the {MAX_NESTING} levels of a spreadsheet", "split it into columns")
     return text
+
+
+def _refuse_long(text: str) -> None:
+    if len(text) >= MAX_CELL:
+        said = f"written for a spreadsheet the formula has {len(text):,} characters; a cell holds {MAX_CELL:,}"
+        raise FormulaError(said, "split it into columns")
 
 
 def _nesting(text: str) -> int:
@@ -66,6 +70,8 @@ class _Compiler:
         self.reference = reference
         self.ranges = ranges
         self.empty = empty
+        self.known: dict[int, tuple[str, int]] = {}
+        """Parts that are written already: some stand twice in a cell (``%``), inside one another more often than memory holds."""
 
     def cell(self, node: Node) -> str:
         """A whole cell: like :meth:`text`, but a blank is an empty text, not an error."""
@@ -116,6 +122,14 @@ class _Compiler:
         return text
 
     def ranked(self, node: Node) -> tuple[str, int]:
+        """The text of a part and how strongly it binds, each part written once. Raises where no cell could hold it."""
+        found = self.known.get(id(node))
+        if found is None:
+            found = self.known[id(node)] = self.written(node)
+            _refuse_long(found[0])
+        return found
+
+    def written(self, node: Node) -> tuple[str, int]:
         atom = _RANK["atom"]
         match node:
             case Number(value=value):
