@@ -74,7 +74,7 @@ class Commands(click.Group):
             _drop_stdout()
             click.echo(f"the output cannot be written: {error.strerror}", err=True)
             return 1
-        if isinstance(error, MemoryError):
+        if isinstance(error, MemoryError) or isinstance(error.__context__, MemoryError):
             click.echo("there is not enough memory for this many rows", err=True)
             return 1
         if os.environ.get("SCENARIO_DEBUG"):

@@ -12,7 +12,7 @@ import click
 
 from scenario import api, output, result
 from scenario.cli.options import tell, tell_failures, tell_notes, wrote
-from scenario.common import files
+from scenario.common import files, memory
 from scenario.common.errors import OutputError, Problem, TableError
 from scenario.model.spec import Exporter
 from scenario.registry import host
@@ -32,6 +32,7 @@ def run(table: str, target: str | None, format: str | None, max_rows: int | None
         files.refuse(Path(target))
     if exporter is not None and book.where is None:
         output.check_size(exporter, book.table.rows.height)
+    memory.require(book.table.rows.height * len(book.fields) * 8.0)  # the frame alone, 8 bytes a cell
     tell_failures(loaded, quiet)
     tell_notes(book.table, quiet)
     with Progress(quiet) as progress:
