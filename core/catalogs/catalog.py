@@ -10,6 +10,7 @@ from importlib import resources
 from pathlib import Path
 from typing import Any
 
+from scenario.catalogs import plausible
 from scenario.common import inputs, yamltree
 from scenario.common.errors import TableError
 from scenario.common.yamltree import Node, Source
@@ -190,6 +191,8 @@ def _entry(
         return None
     if what == "model" and not _parts_fit(source, key, node, values):
         return None
+    if what == "GPU" and origin == "table":
+        said["warnings"] = plausible.remarks(values, ((known.name, known.values) for known in builtin().gpus.values()))
     return _built(old, name, values, said, origin, notes, configured)
 
 

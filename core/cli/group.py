@@ -18,7 +18,7 @@ from scenario.common.errors import ScenarioError
 LATER = {
     "diff": "diff", "export-table": "export", "export-sql": "sql", "add-model": "models",
     "explain": "explain", "graph": "explain", "simulate": "simulate",
-    "new-plugin": "author", "schema": "author", "open": "opening",
+    "new-plugin": "author", "schema": "author", "open": "opening", "from-command": "from_command",
     "best": "answers", "sensitivity": "answers", "compare": "answers",
 }  # fmt: skip
 DISK = (errno.ENOSPC, errno.EIO, errno.EBADF, errno.EFBIG)

@@ -60,6 +60,7 @@ def tell_notes(table: Table, quiet: bool) -> None:
     """What the reader of the table left out, and what a config.json said that is not understood."""
     for note in () if quiet else table.notes:
         tell(f"{table.file}: {note}")
-    for model in () if quiet else table.catalog.models.values():
-        for warning in model.notes.get("warnings", ()):
-            tell(f"model '{model.name}': {warning}")
+    for what, entries in () if quiet else (("model", table.catalog.models), ("GPU", table.catalog.gpus)):
+        for entry in entries.values():
+            for warning in entry.notes.get("warnings", ()):
+                tell(f"{what} '{entry.name}': {warning}")
