@@ -42,7 +42,7 @@ def test_the_catalogs_gpus_are_plausible():
 
 
 @pytest.mark.parametrize("name", [
-    "rtx-pro-6000", "gb300", "a100-pcie-80gb", "a40", "a30", "l20", "h800", "v100-32gb", "t4", "gh200-144gb", "gb10", "rubin", "mi350x", "tpu-v5e", "tpu-v6e",
+    "rtx-pro-6000", "gb300", "a100-80gb-pcie", "a40", "a30", "l20", "h800", "v100-32gb", "t4", "gh200-144gb", "gb10", "rubin", "mi350x", "tpu-v5e", "tpu-v6e",
     "tpu-v7", "gaudi-3", "trainium2", "m3-max", "m4-max", "m3-ultra", "strix-halo",
 ])  # fmt: skip
 def test_machines_that_people_name_are_there(name):
