@@ -59,7 +59,7 @@ def experts(model: str, rows: int, column: str, unit: float = 1) -> Line:
 
 
 def mtp(alpha: float, column: str) -> Line:
-    return Line("article-mtp", {"alpha": alpha, "batch": 1, "gamma": 1}, column)
+    return Line("article-mtp", {"id": {0.85: "b1", 0.9: "b1-high"}[alpha], "alpha": alpha, "batch": 1, "gamma": 1}, column)
 
 
 LINES: dict[str, Line] = {
