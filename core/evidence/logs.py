@@ -29,6 +29,9 @@ _READERS: tuple[type[LineReader], ...] = (
 )  # fmt: skip
 
 
+DAMAGED = "damaged lines, with something else where a number is due, are passed over"
+
+
 class LogReader:
     """Takes lines and JSON texts in and hands each to those who know its marks."""
 
@@ -54,7 +57,10 @@ class LogReader:
         text = raw.decode("utf-8", "replace")
         for reader in self.readers:
             if any(mark in raw for mark in reader.marks):
-                reader.line(text)
+                try:
+                    reader.line(text)
+                except (ValueError, OverflowError):  # such as 1.2.3 where a number is due
+                    self.report.note(DAMAGED)
 
     def document(self, raw: bytes) -> bool:
         """Whether this is JSON with something about drafts in it, which is then taken in."""
