@@ -4,7 +4,7 @@ VENV := .venv
 BIN := $(VENV)/bin
 SOURCES := $(shell find core plugins exporters scenarios -name '*.py' -o -name '*.yaml') pyproject.toml
 
-.PHONY: demo test quick test-all fuzz check docs bench clean
+.PHONY: demo test quick test-all fuzz check docs bench clean accuracy
 
 demo: $(VENV)/installed
 	$(BIN)/scenario run starter -o costs.xlsx
@@ -35,6 +35,11 @@ check: $(VENV)/tested
 
 docs: $(VENV)/tested
 	$(BIN)/python -m scenario.cli.reference docs/
+
+DATA ?= data
+accuracy: $(VENV)/tested  # DATA: the folder with silicon/ and specdec/
+	$(BIN)/pip install --quiet --disable-pip-version-check ".[calibrate]"
+	$(BIN)/python benchmarks/accuracy.py $(DATA) --hardware scenarios/hardware.yaml
 
 bench: $(VENV)/tested
 	$(BIN)/pip install --quiet ".[bench]"

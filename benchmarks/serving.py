@@ -80,19 +80,20 @@ class Fitted:
     """Constants of serving: those of passes, and those of the first token, which have a fit of their own."""
 
     passes: pooled.Solution
+    held: Mapping[str, float]
     first: pooled.Solution
 
     def predict(self, data: Serving) -> tuple[np.ndarray, np.ndarray]:
         """TPOT and TTFT of points, in groups that the fit has seen or not."""
         labels = data.levels()
-        constants = {**self.passes.constants(labels), **{name: np.full(len(data.points), value) for name, value in FIXED.items()}}
+        constants = {**self.passes.constants(labels), **{name: np.full(len(data.points), value) for name, value in self.held.items()}}
         constants |= self.first.constants([labels[1]])
         constants["time_factor"] = np.exp(self.passes.offset(0, data.cells()))
         found = data.part.predict(constants)
         return found["tpot_ms"], found["ttft_ms"]
 
 
-def fit(data: Serving, knee: float | None = None, fixed: Mapping[str, float] | None = None) -> Fitted:
+def fit(data: Serving, fixed: Mapping[str, float] | None = None) -> Fitted:
     """Constants from these points. ``fixed`` ones keep the value given."""
     labels, ones = data.levels(), np.ones(len(data.points))
     held = {**FIXED, **(fixed or {})}
@@ -102,7 +103,7 @@ def fit(data: Serving, knee: float | None = None, fixed: Mapping[str, float] | N
         calibrate.predictor(data.part, {name: value * ones for name, value in held.items()}), calibrate.wanted(data.points), NOISE, data.cells(),
         CELL, [pooled.Level(label, spread) for label, spread in zip(labels, spreads, strict=True)], pooled.Priors(centre, WIDTH, calibrate.HIGH),
     ))  # fmt: skip
-    return Fitted(passes, _first(data, {**passes.constants(labels), **{name: value * ones for name, value in held.items()}}))
+    return Fitted(passes, held, _first(data, {**passes.constants(labels), **{name: value * ones for name, value in held.items()}}))
 
 
 def _first(data: Serving, constants: Mapping[str, np.ndarray]) -> pooled.Solution:

@@ -19,11 +19,12 @@ from scenario.catalogs import hardware
 from scenario.catalogs.catalog import Catalog
 from scenario.common.errors import ScenarioError
 from scenario.evidence.measurements import Measurement
+from scenario.formulas import graph
 from scenario.formulas.expr import names
 from scenario.model import entities
 from scenario.model.serving import ENGINES
 from scenario.registry.loaded import Host
-from scenario.tables import reader
+from scenario.tables import reader, table
 
 try:
     import numpy as np
@@ -46,11 +47,17 @@ CELL_SPREAD, FIRST_CELL_SPREAD = 0.07, 0.2
 """How far one model and format may be off on its own."""
 HIGH = {"weight_mbu": 1.0, "expert_mbu": 1.0, "kv_mbu": 1.0, "gemm_mfu": 1.0, "quantized_mfu": 1.0, "link_share": 1.0, "queue_share": 0.9}
 """Largest values: no server reads or computes faster than the bound has it."""
+QUEUE_MS = 1000
+"""Wait for a first token that no load need explain: start of a server, first compilations."""
 FEW = 8
 """Points below which a set of constants is mostly its prior."""
 FOLDS = 5
 USABLE = 0.92
 """Share of the memory that weights and KV cache may take before an engine makes requests wait."""
+
+
+def _numbers(values: Array) -> bool:
+    return all(value is None or isinstance(value, int | float) for value in values)
 
 
 @dataclass
@@ -62,18 +69,25 @@ class System:
     formulas: list[tuple[str, Any]]
     vectors: Any
 
-    def predict(self, constants: Mapping[str, float]) -> dict[str, Array]:
+    @property
+    def count(self) -> int:
+        """How many rows there are."""
+        return len(self.values["id"])
+
+    def predict(self, constants: Mapping[str, Array]) -> dict[str, Array]:
         """Every column that depends on the constants, for all points."""
         found = {**self.values, **{f"hardware_{name}": value for name, value in constants.items()}}
         with np.errstate(all="ignore"):
             for name, node in self.formulas:
-                found[name] = np.broadcast_to(evaluate(node, found, self.vectors), (len(self.points),))
+                value = np.broadcast_to(evaluate(node, found, self.vectors), (self.count,))
+                # A choice with blank arms comes as objects.
+                found[name] = value.astype(float) if value.dtype == object and _numbers(value) else value
         return found
 
     def part(self, index: Array) -> System:
         """Some of the points."""
         values = {name: value[index] if isinstance(value, np.ndarray) and value.ndim else value for name, value in self.values.items()}
-        return System([self.points[i] for i in index], values, self.formulas, self.vectors)
+        return System([self.points[i] for i in index] if self.points else [], values, self.formulas, self.vectors)
 
 
 def system(points: Sequence[Measurement], host: Host, knee: float | None = None, known: Catalog | None = None) -> System:
@@ -87,15 +101,22 @@ def system(points: Sequence[Measurement], host: Host, knee: float | None = None,
     read = reader.load(data, host)
     # A table's batches are whole; how many requests ran together in a measurement may be a mean.
     read = replace(read, rows=read.rows.with_columns(pl.Series("batch", [p.batch for p in points], dtype=pl.Float64)))
+    return arrays(read, host, ("tpot_ms", "ttft_ms", "prefill_ms", "interference_ms", "verify_ms"), list(points))
+
+
+def arrays(read: table.Table, host: Host, wanted: Sequence[str], points: list[Measurement]) -> System:
+    """The formulas of a table's estimate that these columns need, over arrays, constants still open."""
     book = assemble(read, host)
     frame = result.evaluate(book, host).full
     constants = {f"hardware_{name}" for name in entities.HARDWARE_CONSTANTS}
+    trees = {name: item.node for name, item in book.fields.items() if item.node is not None and name != "hardware"}
+    order = [name for name in graph.order({name: names(tree) for name, tree in trees.items()}) if name in trees]
     moved, formulas = set(constants), []
-    for name, item in book.fields.items():
-        if item.node is not None and moved & set(names(item.node)) and name != "hardware":
+    for name in order:
+        if moved & set(names(trees[name])):
             moved.add(name)
-            formulas.append((name, item.node))
-    needed = {"tpot_ms", "ttft_ms", "prefill_ms", "interference_ms"}
+            formulas.append((name, trees[name]))
+    needed = set(wanted)
     for name, node in reversed(formulas):
         if name in needed:
             needed |= set(names(node))
@@ -105,7 +126,7 @@ def system(points: Sequence[Measurement], host: Host, knee: float | None = None,
         if name not in moved or name in constants:
             text = series.dtype == pl.String
             values[name] = np.array(series.to_list(), dtype=object) if text else series.cast(pl.Float64).to_numpy()
-    return System(list(points), values, [(name, node) for name, node in formulas if name in needed], book.vectors)
+    return System(points, values, [(name, node) for name, node in formulas if name in needed], book.vectors)
 
 
 @dataclass
@@ -218,16 +239,31 @@ def fits_memory(part: System) -> Array:
 def calibrate(points: Sequence[Measurement], host: Host, seed: int = 0, known: Catalog | None = None) -> list[Fit]:
     """One fit per GPU and engine, with errors on points left out of it (k folds, seeded)."""
     whole = system(points, host, known=known)
-    fits = fits_memory(whole)
+    reasons = _reasons(whole)
     found = []
     for group in dict.fromkeys(p.group for p in points):
         members = np.array([i for i, p in enumerate(points) if p.group == group])
-        used = members[fits[members]]
-        left = [(points[i].place, "weights and KV cache do not fit: requests waited for memory") for i in members if not fits[i]]
-        if not len(used):
-            continue
-        found.append(_one(whole.part(used), group, left, seed))
+        used = np.array([i for i in members if not reasons[i]], dtype=int)
+        left = [(points[i].place, reasons[i]) for i in members if reasons[i]]
+        if len(used):
+            found.append(_one(whole.part(used), group, left, seed))
     return found
+
+
+def _reasons(whole: System) -> list[str]:
+    """Why points are of no use: empty where they are."""
+    found = whole.predict({name: whole.values[f"hardware_{name}"] for name in entities.HARDWARE_CONSTANTS})
+    fits, seen, reasons = fits_memory(whole), set(), []
+    for number, p in enumerate(whole.points):
+        key = replace(p, place="")
+        # A first token later than all prompts of the batch and a tenth of the request waited for a place.
+        prompts = 1.5 * (p.batch * found["prefill_ms"][number] + 6 * found["verify_ms"][number])
+        waited = p.isl > 0 and p.tpot_ms > 0 and p.ttft_ms > prompts + 0.1 * p.osl * p.tpot_ms + QUEUE_MS
+        reasons.append("the same measurement stands before" if key in seen
+                       else "weights and KV cache do not fit: requests waited for memory" if not fits[number]
+                       else f"TTFT of {p.ttft_ms:,.0f} ms is beyond all prompts of the batch: requests queued" if waited else "")  # fmt: skip
+        seen.add(key)
+    return reasons
 
 
 def _one(part: System, group: tuple[str, str], left: list[tuple[str, str]], seed: int) -> Fit:

@@ -155,6 +155,9 @@ def _complete(place: str, found: Said, catalog: Catalog) -> Measurement:
     values["engine"] = {"trt-llm": "trtllm", "tensorrt-llm": "trtllm"}.get(str(found["engine"]).lower(), str(found["engine"]).lower())
     _refuse_offload(found, catalog, values["model"])
     values.update(_formats(found, catalog, values["model"]))
+    if not found.get("kv") and values["engine"] == "trtllm" and FORMATS[values["weights"]][0] < 16:
+        values["kv"] = "fp8"  # no file of a benchmark says it; it is what the engine takes for such checkpoints
+    values["dp"] = finite("dp", found.get("dp") or 1)
     for name in ("gpus", "batch", "isl", "osl", "tpot_ms", "ttft_ms", "prefill_ms"):
         values[name] = finite(name, found.get(name) or 0)
     values["context"] = finite("context", found["context"]) if found.get("context") not in (None, "") else values["isl"] + values["osl"] / 2

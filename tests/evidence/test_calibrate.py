@@ -232,3 +232,51 @@ def test_a_time_model_that_reads_a_profile_is_refused_in_a_sentence() -> None:
     """A plugin's formula may name one; there is nothing to fit it to."""
     with pytest.raises(FormulaError, match=r"at\(\) has no place in a time model that is calibrated"):
         evaluate(parse('at("chat", 2)'), {})
+
+
+SILICON = {"backend": "trtllm", "model_path": "deepseek-ai/DeepSeek-V3", "system": "b200_sxm", "precision": "fp8", "isl": "1024", "osl": "1024",
+           "batch_size": "16", "pp_size": "1", "moe_tp_size": "8", "moe_ep_size": "8", "silicon_ttft_ms": "200", "silicon_tpot_ms": "15"}  # fmt: skip
+
+
+@pytest.mark.parametrize(
+    ("row", "gpus"),
+    [
+        ({"id": "2026_deepseek_c16_tp8_ep8_1", "tp_size": "64"}, 8),
+        ({"id": "2026_deepseek_c16_tp8_0_ep8_0_1", "tp_size": "8"}, 8),
+        ({"id": "2026_deepseek_c16_tp8_ep1_1", "tp_size": "8"}, 8),
+        ({"id": "dsr1_cfg199", "tp_size": "64"}, "tp_size 64 is tp x ep, or 64 GPUs: nothing says which"),
+        ({"id": "2026_deepseek_c16_tp8_ep8_1", "tp_size": "16"}, "tp_size is 16, its id says tp8_ep8"),
+        ({"id": "2026_deepseek_c16_tp8_ep8_1", "tp_size": "1", "attention_dp_size": "64"}, "attention_dp_size counts ranks of two kinds"),
+    ],
+)
+def test_gpus_of_the_silicon_sample_are_those_of_its_id(tmp_path, row, gpus):
+    """tp_size is the product of tp and ep in some rows: put right by the id, or left out with the reason."""
+    row = {**SILICON, **row}
+    path = tmp_path / "s.csv"
+    path.write_text(",".join(row) + "\n" + ",".join(row.values()) + "\n")
+    found = measurements.read([str(path)], {}, catalog.builtin())
+    if isinstance(gpus, str):
+        assert gpus in found.skipped[0][1]
+    else:
+        assert (found.points[0].gpus, found.points[0].kv) == (gpus, "fp8")
+
+
+def test_a_measurement_counts_once_and_not_while_requests_queue(loaded, fitting):
+    """The same point from two lines is one; a TTFT beyond all prompts of the batch is of requests that waited."""
+    again, waited = replace(fitting[1], place="again"), replace(fitting[2], place="waited", ttft_ms=1e6)
+    (fit,) = calibrate.calibrate([*fitting, again, waited], loaded)
+    assert [(place, why.split(" ms ")[-1]) for place, why in fit.left_out] == [
+        ("again", "the same measurement stands before"), ("waited", "is beyond all prompts of the batch: requests queued")]  # fmt: skip
+    assert fit.points == len(fitting)
+
+
+def test_a_model_of_its_own_keeps_its_factor(loaded, fitting):
+    """One model that is a fifth slower than the others of its GPU and engine has a factor, which a table's rows of it take."""
+    slow = [replace(p, tpot_ms=p.tpot_ms * 1.2) for p in fitting if p.model == fitting[0].model]
+    others = [p for p in fitting if p.model != fitting[0].model]
+    if not others:
+        others = [replace(p, model="llama-3.3-70b", place=f"other {p.place}") for p in fitting]
+    (fit,) = calibrate.calibrate([*slow, *others], loaded)
+    mine = [factor for cell, factor in fit.factors.items() if cell.startswith(f"{fitting[0].model} ")]
+    rest = [factor for cell, factor in fit.factors.items() if not cell.startswith(f"{fitting[0].model} ")]
+    assert min(mine) > max(rest) * 1.08

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from typing import Any
 
 from scenario.evidence.times.entry import EntryKind, LeftOut, Row, Said, finite, first, number, part, quantization, several_tokens
@@ -76,16 +77,30 @@ def _silicon(row: Row) -> Said:
     if number(row, "pp_size", 1) > 1:
         raise LeftOut("pipeline parallelism is not modelled")
     if number(row, "attention_dp_size", 1) > 1:
-        raise LeftOut("data-parallel attention is not modelled")
+        raise LeftOut("attention_dp_size counts ranks of two kinds here, and batch_size is that of one: give batch and GPUs of all in a plain CSV")
     modes = {"bf16": "bf16", "fp16": "bf16", "fp8": "fp8", "fp4": "nvfp4", "nvfp4": "nvfp4", "mxfp4": "mxfp4"}
     if precision not in modes:
         raise LeftOut(f"precision {precision} is unknown")
     weights = "mxfp4" if "gpt-oss" in row["model_path"] and precision == "fp4" else modes[precision]
     return {
-        "model": row["model_path"], "gpu": row["system"], "gpus": row["tp_size"], "engine": row["backend"], "isl": row["isl"],
+        "model": row["model_path"], "gpu": row["system"], "gpus": _tensor_parallel(row), "engine": row["backend"], "isl": row["isl"],
         "osl": row["osl"], "batch": row["batch_size"], "weights": weights, "activations": {"fp8": "fp8", "nvfp4": "fp4"}.get(weights, "bf16"),
         "tpot_ms": row["silicon_tpot_ms"], "ttft_ms": row["silicon_ttft_ms"],
     }  # fmt: skip
+
+
+def _tensor_parallel(row: Row) -> float:
+    """The GPUs of a row: tp_size, which in some rows is the product of the sizes that the id has as ``tpX_epY``."""
+    size = number(row, "tp_size")
+    named = re.search(r"_tp(\d+)(?:_0)?_ep(\d+)(?:_|$)", str(row.get("id") or ""))
+    if named:
+        if size not in (tensor := float(named[1]), tensor * float(named[2])):
+            raise LeftOut(f"tp_size is {size:g}, its id says {named[0].strip('_')}")
+        return tensor
+    split, spread = number(row, "moe_tp_size", 1), number(row, "moe_ep_size", 1)
+    if split == spread > 1 and size == split * spread > 8:
+        raise LeftOut(f"tp_size {size:g} is tp x ep, or {size:g} GPUs: nothing says which")
+    return size
 
 
 KINDS = (
