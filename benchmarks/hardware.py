@@ -9,7 +9,7 @@ from serving import BLACKWELL, FIXED, HOPPER, Fitted, Serving
 
 SOURCE = "https://github.com/ai-dynamo/aiconfigurator (public silicon sample, Apache-2.0)"
 GPUS = {"hopper": HOPPER, "blackwell": BLACKWELL}
-CELL_ERROR, OTHER_ERROR, FIRST_ERROR = 0.25, 0.55, 1.0
+CELL_ERROR, OTHER_ERROR, FIRST_ERROR = 0.25, 0.45, 1.2
 """Half-widths of the intervals, as low = t / (1 + e) and high = t (1 + e): a measured model and format; everything else; TTFT."""
 FEWEST = 15
 """Points from which a model and format have a set of their own."""

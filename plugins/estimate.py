@@ -5,16 +5,21 @@ from collections.abc import Iterator
 from scenario import Column, Function, Parameter, TimeModel, hookimpl
 
 BANDWIDTH = "(gpu_bandwidth_tb_s * gpus)"
-# What a pass reads, part by part: routed experts, the rest, less an input embedding of its own, which is only looked up.
-EXPERTS_GB = "((weight_gb - weight_reads * kept_16bit() / 5e8) * expert_params_hit(rows) / max(params_hit(rows) - kept_16bit(), 1))"
+# What a pass reads: its weights less an input embedding of its own, which is only looked up; routed experts at their own efficiency; and
+# what the parts that engines keep in 16 bits take beyond the bits of the others, where one format is given for the whole model.
+# Each argument stands here as rarely as can be: other batches are asked by writing them out.
 LOOKED_UP = "(embedding_params if lm_head_params > 0 else 0)"
-REST_GB = f"(weight_gb * (1 - {LOOKED_UP} / params_hit(rows)) - {EXPERTS_GB} + widened_gb(rows, weight_gb))"
-WEIGHTS = f"({REST_GB} / hardware_weight_mbu + {EXPERTS_GB} / hardware_expert_mbu) / {BANDWIDTH}"
+EXPERTS_GB = "(weight_gb - weight_reads * kept_16bit() / 5e8) * expert_params_hit(rows) / max(params_hit(rows) - kept_16bit(), 1)"
+WIDENED_GB = "(max(weight_reads * wide_params / 5e8 - wide_params * weight_gb / params_hit(rows), 0) if kept_16bit() < 1 else 0)"
+WEIGHTS = (
+    f"((weight_gb * (1 - {LOOKED_UP} / params_hit(rows)) + {WIDENED_GB}) / hardware_weight_mbu"
+    f" + {EXPERTS_GB} * (1 / hardware_expert_mbu - 1 / hardware_weight_mbu)) / {BANDWIDTH}"
+)
 # Arithmetic: what stays in 16 bits at the BF16 rate, the rest at the rate of its format.
 RATE_16 = "(gpu_bf16_tflops * gpus * hardware_gemm_mfu * 1e9)"
 RATE_FEW = "(matmul_tflops * gpus * hardware_quantized_mfu * 1e9)"
 COMPUTE = (
-    f"2 * rows * (gemm_params / {RATE_16} if pass_bits(rows, weight_gb) > 15.9"
+    f"2 * rows * (gemm_params / {RATE_16} if weight_gb * 8e9 > 15.9 * weight_reads * params_hit(rows)"
     f" else (gemm_params - wide_params) / {RATE_FEW} + wide_params / {RATE_16})"
 )
 # Latent attention in its absorbed form: scores and values against the latent itself.
@@ -63,20 +68,7 @@ INSIDE = "batch <= hardware_data_batch and context <= hardware_data_context and 
 @hookimpl
 def scenario_functions() -> Iterator[Function]:
     yield Function(
-        "pass_bits",
-        ("rows", "weight_gb_"),
-        "weight_gb_ * 8e9 / (weight_reads * params_hit(rows))",
-        "Mean bits of the weights that a pass reads.",
-    )
-    yield Function(
         "kept_16bit", (), "unquantized_params", "Parameters that stay in 16 bits beside quantized ones."
-    )
-    yield Function(
-        "widened_gb",
-        ("rows", "weight_gb_"),
-        "(0 if pass_bits(rows, weight_gb_) > 15.9 or kept_16bit() > 0"
-        " else weight_reads * wide_params * (16 - pass_bits(rows, weight_gb_)) / 8e9)",
-        "What the parts that engines keep in 16 bits take beyond the bits of the others, where the format is given for the whole model.",
     )
 
 

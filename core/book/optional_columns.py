@@ -212,9 +212,12 @@ def best(name: str, row: WhatIf) -> tuple[Column, Node]:
 def by_batch(name: str, row: WhatIf) -> tuple[Column, Node]:
     """A helper column at another batch."""
     family, batch = answers.BY_BATCH[name]
-    values: dict[str, Node] = {"batch": Number(float(batch))}
+    # A measured speed of plain decoding holds at the row's own batch.
+    values: dict[str, Node] = {"batch": Number(float(batch)), "plain_ratio": Number(1.0), "plain_gap_ms": Number(0.0)}
     if family == "speedup":
         values |= {step: Name(f"{step}_b{batch}") for step in answers.STEPS}
+    elif family == "draft_ms":  # a draft's cost is relative to the step, which has a column
+        values["baseline_ms"] = Name(f"baseline_ms_b{batch}")
     tree, text = row.instead(expr.parse(answers.GAIN) if family == "speedup" else Name(family), values)
     return replace(answers.ASKED[name], formula=text), tree
 

@@ -34,6 +34,7 @@ class Timing:
         self.estimates = any(model.name != "bound" for model in self.models)
         named = {*table.rows.columns, *table.defaults}
         self.serving = bool({"isl", "osl"} & named)
+        self.plain = "plain_tokens_per_s" in named
         self.measured = any(self.is_measured(model) for model in self.models)
         self.parallel = model.uses("parallel")
         self.sets = hardware.merged(table.hardware) if self.estimates else ()
@@ -45,7 +46,7 @@ class Timing:
 
     def inputs(self) -> dict[str, Parameter]:
         """The inputs of this table's rows."""
-        optional = {"isl": self.serving, "osl": self.serving, "engine": self.estimates}
+        optional = {"isl": self.serving, "osl": self.serving, "engine": self.estimates, "plain_tokens_per_s": self.plain}
         extra = {name: parameter for name, parameter in serving.INPUTS.items() if optional[name] or name in self.table.defaults}
         found = {**self.model.inputs, **extra}
         if self.serving:
@@ -95,6 +96,8 @@ class Timing:
                 found |= {name: replace(found[name], formula=formula) for name, formula in serving.TYPED.items()}
         if any(set(serving.HOST.values()) & set(model.columns) for model in self.models):
             found |= {name: replace(found[name], formula=f"{found[name].formula} + {host}") for name, host in serving.HOST.items()}
+            if self.plain:
+                found |= serving.from_plain(found, self.serving)
         if self.estimates and self.serving:
             found |= serving.FIRST_COLUMNS
         if self.measured:

@@ -26,7 +26,7 @@ BY_GAMMA = {f"{family}_g{gamma}": (family, gamma) for gamma in range(MOST_GAMMA 
 
 
 STEPS = {"step_ms": "One plain decode step with this method's weights", "verify_ms": "One verify pass",
-          "draft_ms": "Drafting of one round"}  # fmt: skip
+          "baseline_ms": "One step of vanilla decoding", "draft_ms": "Drafting of one round"}  # fmt: skip
 """Passes whose times at other batches are helper columns."""
 
 

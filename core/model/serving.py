@@ -7,6 +7,8 @@ bytes, so GB / (TB/s) and GFLOP / (TFLOP/s) are milliseconds.
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 from scenario.model import parallel
 from scenario.model.spec import Column, Parameter
 
@@ -16,6 +18,9 @@ INPUTS: dict[str, Parameter] = {
     "isl": Parameter(None, 0, 1e9, "tokens", "Prompt tokens of a request (input sequence length)."),
     "osl": Parameter(None, 1, 1e9, "tokens", "Output tokens of a request (output sequence length)."),
     "engine": Parameter("any", kind="choice", choices=ENGINES, doc="Serving engine, whose constants the estimate takes; any: those of the GPU."),
+    "plain_tokens_per_s": Parameter(
+        None, 0, 1e9, "tokens/s", "Measured speed of plain decoding at this batch, all sequences together, prompts aside; an estimate is then "
+        "counted from it, and the speedup with it.", above=0, derive="blank"),
 }  # fmt: skip
 """Inputs that a row may give and that are columns only then."""
 
@@ -141,6 +146,28 @@ ESTIMATE_COLUMNS: dict[str, Column] = {
 """What an estimate says of itself; present when a time model other than the bound is used."""
 HOST: dict[str, str] = {"baseline_ms": "step_host_ms", "step_ms": "step_host_ms", "verify_ms": "round_host_ms"}
 """The host work that a pass has on top, where a time model says how long it takes."""
+PLAIN: dict[str, Column] = {
+    "plain_ratio": Column("batch / plain_tokens_per_s * 1000 / ({model}) if not is_blank(plain_tokens_per_s) else 1", "x",
+                          "The measured step of plain decoding over the one that the time model has."),
+    "plain_gap_ms": Column("max(batch / plain_tokens_per_s * 1000 - ({model}), 0) if not is_blank(plain_tokens_per_s) else 0", "ms",
+                           "What a measured step takes beyond the time model's: host work, which is paid per token put out."),
+}  # fmt: skip
+"""Columns of tables that give a measured speed of plain decoding. A server that is faster than the model is faster in all passes."""
+FAR_OFF = 1.5
+"""Ratio from which a measured speed of plain decoding is too far from the model's for a verdict."""
+
+
+def from_plain(found: dict[str, Column], serving: bool) -> dict[str, Column]:
+    """The passes of a table counted from its measured speed of plain decoding."""
+    model = found["baseline_ms"].formula + (" + baseline_interference_ms" if serving else "")
+    columns = {name: replace(column, formula=column.formula.format(model=model)) for name, column in PLAIN.items()}
+    for name, tokens in (("baseline_ms", "1"), ("step_ms", "1"), ("verify_ms", "tokens_per_round")):
+        columns[name] = replace(found[name], formula=f"({found[name].formula}) * min(plain_ratio, 1) + plain_gap_ms * {tokens}")
+    verdict = found["verdict"]
+    columns["verdict"] = replace(verdict, formula=f'"too close to call" if method != "vanilla" and plain_ratio > {FAR_OFF} else {verdict.formula}')
+    return columns
+
+
 TYPED: dict[str, str] = {"quantized_pass": '0 if activations == "bf16" else 1', "matmul_tflops": "peak_tflops"}
 """What follows from the input ``activations``, in tables that give it."""
 

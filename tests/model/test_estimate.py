@@ -277,3 +277,30 @@ def test_an_exported_table_reads_as_the_same(tmp_path):
     path.write_text(export_table.to_yaml(first, loaded), encoding="utf-8")
     one, other = scenario.run(TABLE).full, scenario.run(path).full
     assert other["tpot_ms"].fill_null(-1).to_list() == pytest.approx(one["tpot_ms"].fill_null(-1).to_list(), rel=1e-12)
+
+
+def test_a_measured_plain_speed_is_counted_from():
+    """Slower than the model: the difference is paid per token put out. Faster: all passes are. Far off: no verdict."""
+    row, table = {**ROW, "method": "eagle"}, {"parameters": {"eagle": {"gamma": 3, "alpha": 0.9, "draft_cost": 0.02}}}
+    plain = run(row, **table)
+    step, verify, tokens = plain["baseline_ms"], plain["verify_ms"], plain["tokens_per_round"]
+    slow = run({**row, "plain_tokens_per_s": 16 / (step * 1.2) * 1000}, **table)
+    assert slow["baseline_ms"] == pytest.approx(step * 1.2)
+    assert slow["verify_ms"] == pytest.approx(verify + 0.2 * step * tokens)
+    fast = run({**row, "plain_tokens_per_s": 16 / (step * 0.7) * 1000}, **table)
+    assert (fast["baseline_ms"], fast["verify_ms"]) == pytest.approx((step * 0.7, verify * 0.7))
+    far = run({**row, "plain_tokens_per_s": 16 / (step * 1.6) * 1000}, **table)
+    assert (plain["verdict"], far["verdict"]) == ("better", "too close to call")
+
+
+def test_a_measured_plain_speed_includes_the_prompts_of_others():
+    """In a served row the measured time per token has the prefill of arriving requests in it already."""
+    row = {**ROW, "isl": 1500, "osl": 1000, "plain_tokens_per_s": 400}
+    assert run(row)["baseline_tpot_ms"] == pytest.approx(16 / 400 * 1000)
+
+
+def test_a_plain_speed_says_nothing_of_other_batches():
+    """Break-even asks other batches, at which the measured speed does not hold: it is as without one."""
+    row = {**ROW, "method": "eagle"}
+    found = [run({**row, **typed}, show=["break_even"])["break_even_batch"] for typed in ({}, {"plain_tokens_per_s": 500})]
+    assert found[0] == found[1]
