@@ -21,11 +21,11 @@ from openpyxl.worksheet.datavalidation import DataValidation
 
 from scenario import Result
 from scenario.exporters.xlsx import style as _style
-from scenario.exporters.xlsx.assumptions import widths
 from scenario.exporters.xlsx.cells import Sheet
 from scenario.exporters.xlsx.layout import Layout, joined
 from scenario.exporters.xlsx.passes import BF16, INT4, Passes
 from scenario.exporters.xlsx.summary import first_rows
+from scenario.exporters.xlsx.tabled import widths
 from scenario.workbooks.form import FIRST, TITLES
 from scenario.workbooks.form import joined as as_key
 

@@ -13,9 +13,10 @@ from openpyxl.workbook.defined_name import DefinedName
 
 from scenario import Parameter, Result
 from scenario.exporters.xlsx import style as _style
-from scenario.exporters.xlsx.assumptions import add_table, bounds, heads, in_words, widths
+from scenario.exporters.xlsx.assumptions import bounds, in_words
 from scenario.exporters.xlsx.cells import Sheet
 from scenario.exporters.xlsx.layout import SPARE, Layout, sheet_ref
+from scenario.exporters.xlsx.tabled import add_table, heads, widths
 from scenario.workbooks.form import ALL_CHECKS, BY_TITLE, FIRST, KEY, POSITION, TITLES, EntityTable, Scalar
 
 OK, CHECK = "OK", "CHECK"

@@ -264,7 +264,8 @@ def sheets(result: Result, layout: Layout, workbook: Workbook) -> list[Sheet]:
     extras = result.book.table.extras
     if extras is None:
         return []
-    result.lost.append(LAID_OUT)
+    if extras.columns or extras.sheets or extras.notes:  # somebody worked in the file
+        result.lost.append(LAID_OUT)
     addresses = Addresses(result, layout)
     found = []
     for extra in extras.sheets:

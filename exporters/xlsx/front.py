@@ -13,11 +13,11 @@ from openpyxl.worksheet.worksheet import Worksheet
 import scenario
 from scenario import Result
 from scenario.exporters.xlsx import style as _style
-from scenario.exporters.xlsx.assumptions import add_table, heads, widths
 from scenario.exporters.xlsx.cells import Sheet
 from scenario.exporters.xlsx.checks import OK
 from scenario.exporters.xlsx.layout import Layout, entity_formula
 from scenario.exporters.xlsx.splice import ROW
+from scenario.exporters.xlsx.tabled import add_table, heads, widths
 from scenario.workbooks.form import ALL_CHECKS, BY_TITLE, FIRST, PIECE, SOURCE_FIRST, TITLES, Back
 from scenario.workbooks.form.witness import Witness
 

@@ -6,10 +6,10 @@ from openpyxl.workbook import Workbook
 
 from scenario import Result
 from scenario.exporters.xlsx import style as _style
-from scenario.exporters.xlsx.assumptions import add_table, widths
 from scenario.exporters.xlsx.cells import Sheet
 from scenario.exporters.xlsx.layout import Layout, sheet_ref
 from scenario.exporters.xlsx.splice import ROW, ColumnXml
+from scenario.exporters.xlsx.tabled import add_table, widths
 from scenario.workbooks.form import BY_TITLE, FIRST
 
 ABOUT = {

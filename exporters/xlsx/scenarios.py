@@ -12,10 +12,11 @@ from openpyxl.workbook import Workbook
 
 from scenario import Result
 from scenario.exporters.xlsx import style as _style
-from scenario.exporters.xlsx.assumptions import add_table, validation_for, widths
+from scenario.exporters.xlsx.assumptions import validation_for
 from scenario.exporters.xlsx.cells import Sheet
 from scenario.exporters.xlsx.layout import Column, Layout
 from scenario.exporters.xlsx.splice import ROW, ColumnXml
+from scenario.exporters.xlsx.tabled import add_table, widths
 from scenario.workbooks.form import BY_TITLE, FIRST
 
 

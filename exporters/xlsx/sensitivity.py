@@ -8,9 +8,9 @@ from openpyxl.workbook import Workbook
 
 from scenario import Result
 from scenario.exporters.xlsx import style as _style
-from scenario.exporters.xlsx.assumptions import add_table, heads, widths
 from scenario.exporters.xlsx.cells import Sheet
 from scenario.exporters.xlsx.layout import Layout
+from scenario.exporters.xlsx.tabled import add_table, heads, widths
 from scenario.workbooks.form import BY_TITLE, FIRST
 
 BELOW, ABOVE = "1F77B4", "D55E00"

@@ -13,10 +13,10 @@ from openpyxl.worksheet.datavalidation import DataValidation
 
 from scenario import Result
 from scenario.exporters.xlsx import style as _style
-from scenario.exporters.xlsx.assumptions import widths
 from scenario.exporters.xlsx.cells import Sheet
 from scenario.exporters.xlsx.layout import Layout, joined
 from scenario.exporters.xlsx.summary_table import summary_table
+from scenario.exporters.xlsx.tabled import widths
 from scenario.workbooks.form import KEY, NO_FIT, NO_ROW
 from scenario.workbooks.form import joined as as_key
 

@@ -20,9 +20,10 @@ from openpyxl.worksheet.hyperlink import Hyperlink
 
 from scenario import Result, compile_excel
 from scenario.exporters.xlsx import style as _style
-from scenario.exporters.xlsx.assumptions import scalar_format, widths
+from scenario.exporters.xlsx.assumptions import scalar_format
 from scenario.exporters.xlsx.cells import Sheet
 from scenario.exporters.xlsx.layout import Layout
+from scenario.exporters.xlsx.tabled import widths
 from scenario.workbooks.form import FIRST, NO_FIT, NO_ROW, Line, Node, Shown, SummaryValues, SummaryView, Text
 
 HEAD = 4

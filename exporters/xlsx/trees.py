@@ -6,9 +6,9 @@ from openpyxl.utils import get_column_letter
 from openpyxl.workbook import Workbook
 
 from scenario.exporters.xlsx import style as _style
-from scenario.exporters.xlsx.assumptions import add_table, heads, widths
 from scenario.exporters.xlsx.cells import Sheet
 from scenario.exporters.xlsx.layout import Layout
+from scenario.exporters.xlsx.tabled import add_table, heads, widths
 from scenario.workbooks.form import BY_TITLE, FIRST, POSITIONS
 
 TOKENS, ROWS = 4, 4 + POSITIONS + 1

@@ -92,16 +92,6 @@ def test_the_architecture_page_names_every_room_and_file_that_exists() -> None:
         assert (ROOT / path).exists(), path
 
 
-def test_no_two_classes_have_one_name() -> None:
-    """A class is found by its name alone."""
-    seen: dict[str, str] = {}
-    for module, path in MODULES.items():
-        for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
-            if isinstance(node, ast.ClassDef):
-                assert node.name not in seen, f"{node.name}: {seen[node.name]} and {module}"
-                seen[node.name] = module
-
-
 def test_the_version_is_written_once_for_each_reader() -> None:
     """The package and its metadata say the same version, and the change log has an entry for it."""
     version = re.search(r'^version = "([\d.]+)"$', (ROOT / "pyproject.toml").read_text(encoding="utf-8"), re.MULTILINE)

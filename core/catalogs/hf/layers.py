@@ -3,10 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import TYPE_CHECKING
 
-if TYPE_CHECKING:
-    from scenario.catalogs.hf.config import _ConfigReader
+from scenario.catalogs.hf.keys import ConfigKeys
 
 NAMES = {
     "full_attention": "full", "attention": "full", "sliding_attention": "window", "chunked_attention": "window", "global": "full",
@@ -16,7 +14,7 @@ NAMES = {
 }  # fmt: skip
 
 
-def kinds(reader: _ConfigReader) -> list[str]:
+def kinds(reader: ConfigKeys) -> list[str]:
     """The kind of every layer's mixer; with ``+ffn`` or ``+moe`` where the pattern names feed-forward layers too."""
     n, get = reader.layers, reader.get
     pattern = get("layer_types", "layers_block_type", "hybrid_override_pattern", "layer_block_types")
@@ -50,7 +48,7 @@ def kinds(reader: _ConfigReader) -> list[str]:
     return found
 
 
-def _windowed(reader: _ConfigReader, n: int) -> list[str]:
+def _windowed(reader: ConfigKeys, n: int) -> list[str]:
     spec, get = reader.spec, reader.get
     window = get("sliding_window")
     if spec.windows == "llama4":
@@ -80,7 +78,7 @@ def _windowed(reader: _ConfigReader, n: int) -> list[str]:
     return ["full"] * n
 
 
-def windows(reader: _ConfigReader, found: list[str]) -> None:
+def windows(reader: ConfigKeys, found: list[str]) -> None:
     """The window of sliding layers; one as long as the context is none."""
     count = sum(kind.startswith("window") for kind in found)
     size = reader.count("sliding_window", "sliding_window_size", "attention_chunk_size") if count else 0
@@ -109,7 +107,7 @@ def windows(reader: _ConfigReader, found: list[str]) -> None:
             reader.out.fields.pop(name, None)
 
 
-def mixers(reader: _ConfigReader, found: Sequence[str]) -> None:
+def mixers(reader: ConfigKeys, found: Sequence[str]) -> None:
     """Sizes of linear-attention and state-space layers."""
     count = sum(kind.startswith("linear") for kind in found)
     spec, fields, n = reader.spec, reader.out.fields, reader.count
@@ -166,7 +164,7 @@ def mixers(reader: _ConfigReader, found: Sequence[str]) -> None:
         reader.out.warnings.append("the state of linear layers is taken as 16 bits per value: linear_state_bits: 32 where the engine keeps float32")
 
 
-def experts(reader: _ConfigReader, found: Sequence[str], ffn: float) -> float:
+def experts(reader: ConfigKeys, found: Sequence[str], ffn: float) -> float:
     """The mixture of experts; returns how many there are."""
     n, spec = reader.count, reader.spec
     count = n("n_routed_experts", "num_local_experts", "num_experts", "moe_num_experts")
@@ -206,7 +204,7 @@ def experts(reader: _ConfigReader, found: Sequence[str], ffn: float) -> float:
     return count
 
 
-def moe_layers(reader: _ConfigReader, found: Sequence[str]) -> int:
+def moe_layers(reader: ConfigKeys, found: Sequence[str]) -> int:
     """How many layers are routed."""
     n, keys, layers = reader.count, reader.keys, reader.layers
     if any(kind.endswith("+moe") for kind in found):
@@ -240,7 +238,7 @@ def moe_layers(reader: _ConfigReader, found: Sequence[str]) -> int:
     return sum(i >= first and i % step == 0 and i not in dense for i in range(layers))
 
 
-def dense_width(reader: _ConfigReader, ffn: float, routed: float) -> float:
+def dense_width(reader: ConfigKeys, ffn: float, routed: float) -> float:
     """The inner width of the dense layers."""
     if reader.spec.name == "llama4":
         return reader.count("intermediate_size_mlp") or ffn
