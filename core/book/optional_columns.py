@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import replace
 
 from scenario.book import by_method
@@ -178,8 +179,8 @@ def asked_for(scope: Scope, name: str, row: WhatIf) -> tuple[Column, Node]:
     if name in answers.BY_BATCH:
         return by_batch(name, row)
     if name in answers.CROSSING:
-        tree, text = row.instead(expr.parse(answers.GAIN), {"batch": expr.parse(answers.CROSSING[name])})
-        return replace(column, formula=text), tree
+        family, end = answers.CROSSING[name]
+        return at_batch(column, family, expr.parse(answers.CROSSING_AT[end]), lambda step: f"crossing_{step}{end}", row)
     if name == "acceptance_source":
         return column, scope.tree(source_text(scope))
     if name == "break_even_batch":
@@ -212,14 +213,17 @@ def best(name: str, row: WhatIf) -> tuple[Column, Node]:
 def by_batch(name: str, row: WhatIf) -> tuple[Column, Node]:
     """A helper column at another batch."""
     family, batch = answers.BY_BATCH[name]
+    return at_batch(answers.ASKED[name], family, Number(float(batch)), lambda step: f"{step}_b{batch}", row)
+
+
+def at_batch(column: Column, family: str, batch: Node, named: Callable[[str], str], row: WhatIf) -> tuple[Column, Node]:
+    """A column with another batch: a pass, or the gain that follows from them; ``named`` gives the helper columns there."""
     # A measured speed of plain decoding holds at the row's own batch.
-    values: dict[str, Node] = {"batch": Number(float(batch)), "plain_ratio": Number(1.0), "plain_gap_ms": Number(0.0)}
-    if family == "speedup":
-        values |= {step: Name(f"{step}_b{batch}") for step in answers.STEPS}
-    elif family == "draft_ms":  # a draft's cost is relative to the step, which has a column
-        values["baseline_ms"] = Name(f"baseline_ms_b{batch}")
-    tree, text = row.instead(expr.parse(answers.GAIN) if family == "speedup" else Name(family), values)
-    return replace(answers.ASKED[name], formula=text), tree
+    values: dict[str, Node] = {"batch": batch, "plain_ratio": Number(1.0), "plain_gap_ms": Number(0.0)}
+    gain = family in ("gain", "speedup")
+    values |= {step: Name(named(step)) for step in (answers.STEPS if gain else answers.NEEDS.get(family, ()))}
+    tree, text = row.instead(expr.parse(answers.GAIN) if gain else Name(family), values)
+    return replace(column, formula=text), tree
 
 
 def break_even_text(scope: Scope) -> str:

@@ -26,8 +26,13 @@ BY_GAMMA = {f"{family}_g{gamma}": (family, gamma) for gamma in range(MOST_GAMMA 
 
 
 STEPS = {"step_ms": "One plain decode step with this method's weights", "verify_ms": "One verify pass",
-          "baseline_ms": "One step of vanilla decoding", "draft_ms": "Drafting of one round"}  # fmt: skip
-"""Passes whose times at other batches are helper columns."""
+          "baseline_ms": "One step of vanilla decoding", "draft_ms": "Drafting of one round",
+         "draft_cost": "One draft pass over a step of vanilla decoding"}  # fmt: skip
+"""What has helper columns at other batches: passes by their times, and what the drafting of every method rests on."""
+STEP_UNITS = {"draft_cost": ""}
+"""Their units, where they are no ms."""
+NEEDS = {"draft_ms": ("baseline_ms", "draft_cost"), "draft_cost": ("baseline_ms",)}
+"""The helper columns at a batch that another one at that batch reads: written out they would fill no cell."""
 
 
 def by_gamma(gammas: range) -> dict[str, Column]:
@@ -59,6 +64,8 @@ def by_gamma(gammas: range) -> dict[str, Column]:
     }  # fmt: skip
 
 
+CROSSING_AT = {"": "crossing_batch", "_after": "crossing_batch + 1"}
+"""The batches that are columns themselves, by how the names of the helper columns there end."""
 ASKED: dict[str, Column] = {
     **side_by_side.ASKED,
     "ridge_headroom": Column("ridge / intensity", "x", "How many times as many token rows a pass takes before arithmetic sets its time.",
@@ -88,7 +95,8 @@ ASKED: dict[str, Column] = {
     "best_speedup": Column("", "x", "Speedup with the best number of draft tokens, memory aside."),
     **{f"speedup_b{batch}": Column("", "x", f"Gain of drafting at batch {batch} over the same weights without it, memory aside.")
        for batch in BATCHES},
-    **{f"{name}_b{batch}": Column("", "ms", f"{doc} at batch {batch}.") for batch in BATCHES for name, doc in STEPS.items()},
+    **{f"{name}_b{batch}": Column("", STEP_UNITS.get(name, "ms"), f"{doc} at batch {batch}.")
+       for batch in BATCHES for name, doc in STEPS.items()},
     "break_even_bracket": Column(
         " else ".join(f"{batch} if speedup_b{batch} >= 1" for batch in reversed(BATCHES)) + " else 0", "sequences",
         "The largest power of two, up to 8192, at which drafting still pays; 0 when it never does."),
@@ -99,6 +107,8 @@ ASKED: dict[str, Column] = {
         "Where the arithmetic of verifying and drafting takes as long as the steps that are saved, if drafting goes on growing like that."),
     "crossing_gain": Column("", "x", "Gain of drafting at crossing_batch over the same weights without it."),
     "crossing_gain_after": Column("", "x", "The same with one sequence more."),
+    **{f"crossing_{name}{end}": Column("", STEP_UNITS.get(name, "ms"), f"{doc} at {place}.")
+       for name, doc in STEPS.items() for end, place in CROSSING_AT.items()},
     "break_even_closed": Column(
         "0 if speedup_b1 < 1 else crossing_batch if crossing_batch >= 1 and crossing_gain >= 1 and crossing_gain_after < 1"
         " else break_even_bracket", "sequences",
@@ -114,8 +124,8 @@ GAIN = "tokens_per_round * step_ms / (draft_ms + verify_ms)"
 """Gain of drafting over the same weights without it; ``speedup_b1`` and so on are this at other batches."""
 BEST = ("best_tokens", "best_rows", "best_draft_ms", "best_round_ms")
 """A round with the best number of draft tokens, from which ``best_speedup`` follows as ``speedup`` does from the row's own."""
-CROSSING = {"crossing_gain": "crossing_batch", "crossing_gain_after": "crossing_batch + 1"}
-"""Gains at batches that are columns themselves."""
+CROSSING = {f"crossing_{family}{end}": (family, end) for family in ("gain", *STEPS) for end in CROSSING_AT}
+"""Helper columns at batches that are columns themselves: what it is, and the end of its name."""
 SIZING = "sizing_gamma"
 """Helper column of tables in which both the number of GPUs and that of draft tokens are to be found."""
 
@@ -126,8 +136,11 @@ def sized(gpus: int) -> str:
 
 
 _READS: dict[str, tuple[str, ...]] = {
-    "best_round_ms": BEST[:3], "best_speedup": BEST, "crossing_gain": ("crossing_batch",), "crossing_gain_after": ("crossing_batch",),
-    **{f"speedup_b{batch}": tuple(f"{name}_b{batch}" for name in STEPS) for batch in BATCHES},
+    "best_round_ms": BEST[:3], "best_speedup": BEST,
+    **{name: ("crossing_batch", *(f"crossing_{step}{end}" for step in (STEPS if family == "gain" else NEEDS.get(family, ()))))
+       for name, (family, end) in CROSSING.items()},
+    **{name: tuple(f"{step}_b{batch}" for step in (STEPS if family == "speedup" else NEEDS.get(family, ())))
+       for name, (family, batch) in BY_BATCH.items()},
 }  # fmt: skip
 """The asked-for columns that those without a formula read."""
 
@@ -151,7 +164,7 @@ def sheet_of(name: str) -> str:
     """The sheet of a helper column; empty for one that stands with the scenarios."""
     if name in BY_GAMMA or name in BEST:
         return GAMMA_SHEET
-    return BATCH_SHEET if name in BY_BATCH else ""
+    return BATCH_SHEET if name in BY_BATCH or CROSSING.get(name, ("gain",))[0] != "gain" else ""
 
 
 def closure(wanted: Iterable[str], extra: Mapping[str, Iterable[str]], gammas: range = GAMMAS) -> set[str]:
