@@ -43,7 +43,7 @@ def told(path: Path) -> list[str]:
     done = CliRunner().invoke(main, ["run", str(path), "-o", str(path.parent / "new.xlsx")])
     assert done.exit_code == 0, done.output
     lines = [line.removeprefix(f"{path}: ") for line in done.stderr.splitlines() if not line.startswith("wrote ")]
-    assert lines.count(LAID_OUT) == 1
+    assert lines.count(LAID_OUT) <= 1
     return [line for line in lines if line != LAID_OUT]
 
 
