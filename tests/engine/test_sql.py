@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from importlib import resources
 from pathlib import Path
 from typing import Any
 
@@ -12,14 +11,14 @@ from click.testing import CliRunner
 from formula_backends import VECTORS, load_cases, same
 
 import scenario
+from scenario.api import bundled
 from scenario.cli.commands import main
 from scenario.cli.sql import DIALECTS
 from scenario.engine import sql
 from scenario.formulas import functions, to_sql
 from scenario.formulas.to_sql import compile_sql, literal
 
-NO_ROWS = {"models", "gpus", "prices", "hardware", "encoders"}
-BUNDLED = sorted(p.name[:-5] for p in resources.files("scenario.scenarios").iterdir() if p.name.endswith(".yaml") and p.name[:-5] not in NO_ROWS)
+BUNDLED = sorted(bundled())
 ESTIMATE = {"version": 1, "time_model": "estimate", "defaults": {"gpu": "h100-sxm", "context": 1024},
             "profiles": {"chat": {"rates": [0.8, 0.6, 0.4], "source": "made up"}},
             "grid": {"model": ["llama-3.1-8b"], "batch": [1, 16, 64], "method": ["vanilla", "eagle"], "acceptance": ["chat"]},

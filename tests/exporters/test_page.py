@@ -16,13 +16,13 @@ from click.testing import CliRunner
 from formula_backends import VECTORS, by_python, load_cases, same
 
 import scenario
+from scenario.api import bundled
 from scenario.cli.commands import main
 from scenario.formulas import functions, to_js
 from scenario.formulas.to_js import compile_js
 
 pytestmark = [needs_browser, pytest.mark.slow]
-NO_ROWS = {"models", "gpus", "prices", "hardware", "encoders"}
-BUNDLED = sorted(p.name[:-5] for p in resources.files("scenario.scenarios").iterdir() if p.name.endswith(".yaml") and p.name[:-5] not in NO_ROWS)
+BUNDLED = sorted(bundled())
 NEVER_MISSING = {"id", "tokens_per_round", "tpot_ms", "tokens_per_s", "speedup", "usd_per_million_tokens", "memory_gb", "max_batch", "status"}
 ESTIMATE = {"version": 1, "time_model": "estimate", "defaults": {"gpu": "h100-sxm", "context": 1024, "engine": "vllm"},
             "grid": {"model": ["llama-3.1-8b"], "batch": [1, 16, 64], "method": ["vanilla", "eagle"]},

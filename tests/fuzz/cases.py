@@ -15,6 +15,8 @@ import yaml
 from fuzz.harness import Case
 from hypothesis import strategies as st
 
+from scenario.api import bundled
+
 ROOT = Path(__file__).parents[2]
 DATA = ROOT / "tests" / "data"
 
@@ -110,8 +112,7 @@ def scarred(draw: st.DrawFn, data: bytes, most: int = 4) -> bytes:
 def bases(kind: str) -> list[Any]:
     """Good inputs of a kind."""
     if kind == "table":
-        files = [path for path in sorted((ROOT / "scenarios").glob("*.yaml")) if path.stem not in ("models", "gpus", "prices", "encoders", "hardware")]
-        found = [(path.read_bytes(), yaml.safe_load(path.read_text(encoding="utf-8"))) for path in files]
+        found = [(path.read_bytes(), yaml.safe_load(path.read_text(encoding="utf-8"))) for path in bundled().values()]
         small = [pair for pair in found if len(pair[0]) < 6000]
         return [*small, *(_plain(made) for made in TABLES)]
     if kind == "config":

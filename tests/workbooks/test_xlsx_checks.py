@@ -93,7 +93,8 @@ def test_bundled_tables_are_in_order(tmp_path: Path) -> None:
 def test_the_checks_speak_of_the_engines_own_rules() -> None:
     """What the sheet checks of parts and formats is what the engine checks."""
     assert _checks.PARTS == _PARTS
-    assert set(QUANTIZED) == {"mxfp4", "nvfp4", "int4", "published"}
+    assert {"mxfp4", "nvfp4", "int4", "nf4", "q4_k_m", "published"} <= set(QUANTIZED)
+    assert not {"bf16", "fp16", "fp8", "int8", "q8_0"} & set(QUANTIZED)
 
 
 def test_inputs_of_catalogs_are_validated(tmp_path: Path) -> None:
@@ -167,6 +168,7 @@ def test_check_knows_what_was_done_to_catalog_sheets(tmp_path: Path) -> None:
     assert found
     assert all(cause.startswith(f"{'!'.join(number)} does not hold the engine's number") for cause in found.values())
     found = causes(by_model, row)
+    assert {found.pop("status"), found.pop("found")} == {"this check finds something"}
     assert found
     assert all(cause.startswith("the formulas of mine are missing from Models!") for cause in found.values())
     assert status(by_model) == "CHECK"
