@@ -99,7 +99,7 @@ def fit(data: Serving, fixed: Mapping[str, float] | None = None) -> Fitted:
     held = {**FIXED, **(fixed or {})}
     centre = {name: value for name, value in CENTRE.items() if name not in held}
     spreads = (FAMILY_SPREAD, ENGINE_SPREAD, SET_SPREAD)
-    passes = pooled.solve(pooled.Problem(
+    passes = pooled.solve(pooled.PooledFit(
         calibrate.predictor(data.part, {name: value * ones for name, value in held.items()}), calibrate.wanted(data.points), NOISE, data.cells(),
         CELL, [pooled.Level(label, spread) for label, spread in zip(labels, spreads, strict=True)], pooled.Priors(centre, WIDTH, calibrate.HIGH),
     ))  # fmt: skip
@@ -117,7 +117,7 @@ def _first(data: Serving, constants: Mapping[str, np.ndarray]) -> pooled.Solutio
 
     level = pooled.Level(data.levels()[1], {"first_token_ms": 0.5})
     priors = pooled.Priors({name: CENTRE[name] for name in names}, {name: WIDTH[name] for name in names}, {})
-    return pooled.solve(pooled.Problem(ratio, [np.ones(len(ttft))], (0.1,), data.cells(), (1e-6,), [level], priors))
+    return pooled.solve(pooled.PooledFit(ratio, [np.ones(len(ttft))], (0.1,), data.cells(), (1e-6,), [level], priors))
 
 
 def left_out(data: Serving, groups: Labels, fitting: Callable[[Serving], Fitted] = fit) -> tuple[np.ndarray, np.ndarray]:

@@ -159,7 +159,7 @@ def fit(rows: Sequence[Row], whole: calibrate.System, index: np.ndarray) -> dict
             return np.log(part.predict(constants)["speedup"])
 
         levels = [pooled.Level(label, dict.fromkeys(centre, 0.3))] if kind == "graphs" else []
-        solution = pooled.solve(pooled.Problem(predict, [measured], (NOISE,), sources, (1e-6,), levels, pooled.Priors(centre, width)))
+        solution = pooled.solve(pooled.PooledFit(predict, [measured], (NOISE,), sources, (1e-6,), levels, pooled.Priors(centre, width)))
         for engine in engines:
             constants = solution.constants([np.array([engine])] if levels else [])
             found[engine] = {name: float(value[0]) for name, value in constants.items()}

@@ -14,7 +14,7 @@ if TYPE_CHECKING:
     import polars as pl
 
 
-class Written(Protocol):
+class ResultLike(Protocol):
     """What is known here of a result that is written; see :class:`scenario.Result`."""
 
     full: pl.DataFrame
@@ -50,13 +50,13 @@ def check_size(exporter: Exporter, rows: int) -> None:
         raise _usage(said, "write .parquet or .csv, or leave rows out with where:")
 
 
-def write(path: Path, exporter: Exporter, result: Written) -> Path:
+def write(path: Path, exporter: Exporter, result: ResultLike) -> Path:
     """Write a result; see :func:`scenario.common.files.replace` for what is promised."""
     check_size(exporter, result.full.height)
     return files.replace(path, lambda stream: fill(exporter, result, stream))
 
 
-def fill(exporter: Exporter, result: Written, stream: BinaryIO) -> None:
+def fill(exporter: Exporter, result: ResultLike, stream: BinaryIO) -> None:
     """Let an exporter write; a fault of its own becomes one line that names the plugin it came from."""
     try:
         exporter.write(result, stream)

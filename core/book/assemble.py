@@ -10,7 +10,7 @@ from scenario.book.assumptions import find_lookup
 from scenario.book.book import Book, Field, calc, limits
 from scenario.book.scope import CORE_TEXT, NUMBER, Pending, Scope
 from scenario.common.errors import FormulaError, Problem, nearest
-from scenario.common.yamltree import Node as Place
+from scenario.common.yamltree import YamlNode as Place
 from scenario.formulas import expr, facts, graph
 from scenario.formulas.expr import Name, Node, Number
 from scenario.formulas.facts import Facts

@@ -6,8 +6,8 @@ from collections.abc import Callable, Collection, Iterator, Mapping
 from dataclasses import dataclass, field
 
 from scenario.common.errors import FormulaError, Problem, nearest
-from scenario.common.yamltree import Node as Place
 from scenario.common.yamltree import Source
+from scenario.common.yamltree import YamlNode as Place
 from scenario.formulas import facts
 from scenario.formulas.expr import Name, Node
 from scenario.formulas.facts import Facts
@@ -137,7 +137,7 @@ class Builder:
             extra=True,
         )
 
-    def cell(self, cell: asked.Cell, column: asked.Across) -> Shown:
+    def cell(self, cell: asked.MetricCell, column: asked.Across) -> Shown:
         row = column.row(cell.of)
         node = self.checked(cell.show, cell.node) if cell.show and cell.text is None else None
         when = []

@@ -13,7 +13,7 @@ from typing import Any
 from scenario.catalogs import plausible
 from scenario.common import inputs, yamltree
 from scenario.common.errors import TableError
-from scenario.common.yamltree import Node, Source
+from scenario.common.yamltree import Source, YamlNode
 from scenario.model import entities
 from scenario.model.kinds import value_problem
 from scenario.model.spec import Parameter
@@ -94,7 +94,7 @@ def of_table(path: str) -> Catalog:
 def builtin() -> Catalog:
     """The catalog that comes with the package."""
     folder = resources.files("scenario.scenarios")
-    trees: dict[str, tuple[Source, Node]] = {}
+    trees: dict[str, tuple[Source, YamlNode]] = {}
     for kind in ("models", "gpus", "prices"):
         trees[kind] = yamltree.parse((folder / f"{kind}.yaml").read_bytes(), f"{kind}.yaml")
     empty = Catalog({}, {}, {})
@@ -106,7 +106,7 @@ def builtin() -> Catalog:
     return Catalog(**parts)
 
 
-def merge(base: Catalog, source: Source, sections: Mapping[str, Node], *, origin: str = "table") -> Catalog:
+def merge(base: Catalog, source: Source, sections: Mapping[str, YamlNode], *, origin: str = "table") -> Catalog:
     """``base`` with the ``models``, ``gpus`` and ``prices`` of a file laid over it. A price of null is no price.
 
     An entry of a known name changes the fields it gives and keeps the others. Problems are noted in
@@ -130,7 +130,7 @@ def merge(base: Catalog, source: Source, sections: Mapping[str, Node], *, origin
     return Catalog(models, gpus, prices)
 
 
-def mapping(source: Source, node: Node | None, what: str) -> dict[str, Node]:
+def mapping(source: Source, node: YamlNode | None, what: str) -> dict[str, YamlNode]:
     """The entries of a mapping, or none with a problem noted."""
     if node is None or node.value is None:
         return {}
@@ -141,7 +141,7 @@ def mapping(source: Source, node: Node | None, what: str) -> dict[str, Node]:
 
 
 def _entries(
-    base: Mapping[str, Entry], source: Source, node: Node | None, what: str, fields: Mapping[str, Parameter], origin: str
+    base: Mapping[str, Entry], source: Source, node: YamlNode | None, what: str, fields: Mapping[str, Parameter], origin: str
 ) -> dict[str, Entry]:
     found = dict(base)
     notes = entities.MODEL_NOTES if what == "model" else entities.GPU_NOTES
@@ -161,7 +161,7 @@ def _entries(
 
 
 def _entry(
-    old: Entry | None, source: Source, key: Node, name: str, node: Node, what: str,
+    old: Entry | None, source: Source, key: YamlNode, name: str, node: YamlNode, what: str,
     fields: Mapping[str, Parameter], notes: tuple[str, ...], origin: str,
 ) -> Entry | None:  # fmt: skip
     if not isinstance(node.value, dict):
@@ -205,7 +205,7 @@ def blank_values(fields: Mapping[str, Parameter]) -> dict[str, float | None]:
     return {field: p.default for field, p in fields.items()}  # type: ignore[misc]
 
 
-def _value(source: Source, name: str, parameter: Parameter, cell: Node) -> dict[str, float | None]:
+def _value(source: Source, name: str, parameter: Parameter, cell: YamlNode) -> dict[str, float | None]:
     """The value that a cell gives to a field, if it gives one; a blank is the field's default."""
     if cell.value is None:
         return {name: parameter.default}  # type: ignore[dict-item]
@@ -213,7 +213,7 @@ def _value(source: Source, name: str, parameter: Parameter, cell: Node) -> dict[
     return {} if value is None else {name: value}
 
 
-def _parts_fit(source: Source, key: Node, node: Node, values: Mapping[str, float | None]) -> bool:
+def _parts_fit(source: Source, key: YamlNode, node: YamlNode, values: Mapping[str, float | None]) -> bool:
     """Whether no field of a model is more than what it is a part of; the first that is more is noted."""
     for part, whole in _PARTS:
         if (values[part] or 0) > (values[whole] or 0):
@@ -240,7 +240,7 @@ def _built(
                  verified and not said.get("unverified", False), origin, notes_said)  # fmt: skip
 
 
-def same_but_case(source: Source, key: Node, name: str, known: Mapping[str, Any], what: str) -> bool:
+def same_but_case(source: Source, key: YamlNode, name: str, known: Mapping[str, Any], what: str) -> bool:
     """Note a name that differs from a known one by case only: a spreadsheet would take one for the other."""
     other = next((other for other in known if other.lower() == name.lower() and other != name), None) if name not in known else None
     if other is not None:
@@ -249,7 +249,7 @@ def same_but_case(source: Source, key: Node, name: str, known: Mapping[str, Any]
     return other is not None
 
 
-def _from_config(source: Source, node: Node, fields: Mapping[str, Parameter]) -> tuple[dict[str, float | None], dict[str, Any]]:
+def _from_config(source: Source, node: YamlNode, fields: Mapping[str, Parameter]) -> tuple[dict[str, float | None], dict[str, Any]]:
     """What the Hugging Face config that an entry names says: values of all fields, and notes. Other keys of the entry come after."""
     from scenario.catalogs.hf import config as hf
 
@@ -280,7 +280,7 @@ _PARTS = (("kv_heads", "heads"), ("moe_layers", "layers"), ("window_layers", "la
 """Fields of a model that are part of another one."""
 
 
-def number(source: Source, name: str, parameter: Parameter, cell: Node) -> float | None:
+def number(source: Source, name: str, parameter: Parameter, cell: YamlNode) -> float | None:
     """A checked number of the catalog, or None with a problem noted."""
     value = cell.value
     if isinstance(value, dict | list):
@@ -295,7 +295,7 @@ def number(source: Source, name: str, parameter: Parameter, cell: Node) -> float
     return float(value)
 
 
-def note(source: Source, name: str, cell: Node) -> Any:
+def note(source: Source, name: str, cell: YamlNode) -> Any:
     """A text beside the numbers (a title, a source), or None with a problem noted."""
     if name == "unverified" and not isinstance(cell.value, bool):
         source.say(cell, f"unverified is true or false, not {cell.kind}")
@@ -346,7 +346,7 @@ def _required(what: str, values: Mapping[str, float | None]) -> list[str]:
 _PRICE = entities.GPU_FIELDS["usd_per_hour"]
 
 
-def _price(source: Source, node: Node, origin: str) -> Price | None:
+def _price(source: Source, node: YamlNode, origin: str) -> Price | None:
     said: dict[str, Any] = {}
     before = len(source.problems)
     cell = node

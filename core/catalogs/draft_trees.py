@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from scenario.catalogs.series import is_number, named
-from scenario.common.yamltree import Node, Source
+from scenario.common.yamltree import Source, YamlNode
 from scenario.formulas.vectors import POSITIONS, Tree
 
 MAX_NODES = 1024
@@ -15,7 +15,7 @@ SHAPES = {
 """The ways to give a tree's shape."""
 
 
-def trees(source: Source, node: Node | None) -> dict[str, Tree]:
+def trees(source: Source, node: YamlNode | None) -> dict[str, Tree]:
     """The checked ``trees`` section."""
     found = {}
     for name, entry in named(source, node, "tree").items():
@@ -44,7 +44,7 @@ Nodes = list[tuple[int, int, int]]
 Rates = tuple[tuple[float, ...], ...]
 
 
-def _rates(source: Source, entry: Node) -> Rates | None:
+def _rates(source: Source, entry: YamlNode) -> Rates | None:
     """The chance of each guess by depth and rank."""
     cell = entry.value.get("rates")
     if cell is None:
@@ -67,7 +67,7 @@ def _whole(value: object, low: int, high: int) -> bool:
     return isinstance(value, int) and not isinstance(value, bool) and low <= value <= high
 
 
-def _by_depth(source: Source, cell: Node, rates: Rates) -> Nodes | None:
+def _by_depth(source: Source, cell: YamlNode, rates: Rates) -> Nodes | None:
     """The most likely children of the nodes of each depth."""
     counts = cell.plain()
     if not isinstance(counts, list) or not 1 <= len(counts) <= POSITIONS or not all(_whole(count, 1, MAX_NODES) for count in counts):
@@ -90,7 +90,7 @@ def _by_depth(source: Source, cell: Node, rates: Rates) -> Nodes | None:
     return nodes
 
 
-def _topology(source: Source, cell: Node, rates: Rates) -> Nodes | None:
+def _topology(source: Source, cell: YamlNode, rates: Rates) -> Nodes | None:
     """The nodes on the given ways from the root."""
     paths = cell.plain()
     if not isinstance(paths, list) or not paths or not all(
@@ -112,7 +112,7 @@ def _topology(source: Source, cell: Node, rates: Rates) -> Nodes | None:
     return nodes
 
 
-def _grown(source: Source, cell: Node, rates: Rates) -> Nodes | None:
+def _grown(source: Source, cell: YamlNode, rates: Rates) -> Nodes | None:
     """EAGLE-2: at each depth the top_k likeliest nodes get top_k children each; of all nodes the likeliest are kept.
 
     Source: arXiv:2406.16858, section 4.

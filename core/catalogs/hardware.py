@@ -15,8 +15,8 @@ from typing import Any
 
 from scenario.catalogs import catalog
 from scenario.common import yamltree
-from scenario.common.yamltree import Node as Tree
 from scenario.common.yamltree import Source
+from scenario.common.yamltree import YamlNode as Tree
 from scenario.formulas.expr import Compare, If, Logic, Name, Node, Text
 from scenario.model import shared
 from scenario.model.entities import HARDWARE_FIELDS as FIELDS

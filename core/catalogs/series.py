@@ -7,14 +7,14 @@ from collections.abc import Mapping, Sequence
 from dataclasses import replace
 
 from scenario.catalogs.catalog import NAME, Catalog, mapping, same_but_case
-from scenario.common.yamltree import Node, Source
+from scenario.common.yamltree import Source, YamlNode
 from scenario.formulas import vectors
 
 KINDS = ("rates", "marginal", "conditional", "lengths")
 """Ways to give a profile: marginal rates (``rates`` says the same), conditional rates, or tokens per round by gamma."""
 
 
-def profiles(source: Source, node: Node | None) -> dict[str, vectors.Profile]:
+def profiles(source: Source, node: YamlNode | None) -> dict[str, vectors.Profile]:
     """The checked ``profiles`` section."""
     found = {}
     for name, entry in named(source, node, "profile").items():
@@ -25,7 +25,7 @@ def profiles(source: Source, node: Node | None) -> dict[str, vectors.Profile]:
     return found
 
 
-def profile(source: Source, node: Node, given: str) -> vectors.Profile | None:
+def profile(source: Source, node: YamlNode, given: str) -> vectors.Profile | None:
     """The profile that these numbers make, by the name of their rates; None with a problem noted."""
     values = profile_rates(source, node)
     if values is None:
@@ -56,7 +56,7 @@ def marginal(values: Sequence[float], given: str) -> list[float]:
     return list(values)
 
 
-def from_text(source: Source, node: Node) -> vectors.Profile | None:
+def from_text(source: Source, node: YamlNode) -> vectors.Profile | None:
     """The profile that a text such as ``0.8/0.6`` or ``conditional:0.8/0.75`` spells out; None when it is a name."""
     text = str(node.value)
     given, _, numbers = text.rpartition(":")
@@ -67,7 +67,7 @@ def from_text(source: Source, node: Node) -> vectors.Profile | None:
     return profile(source, made, given or "marginal")
 
 
-def curves(source: Source, node: Node | None) -> dict[str, vectors.Curve]:
+def curves(source: Source, node: YamlNode | None) -> dict[str, vectors.Curve]:
     """The checked ``curves`` section."""
     found = {}
     for name, entry in named(source, node, "curve").items():
@@ -85,7 +85,7 @@ def curves(source: Source, node: Node | None) -> dict[str, vectors.Curve]:
     return found
 
 
-def measured(source: Source, node: Node | None, known: Catalog) -> tuple[tuple[vectors.Curve, dict[str, str | float]], ...]:
+def measured(source: Source, node: YamlNode | None, known: Catalog) -> tuple[tuple[vectors.Curve, dict[str, str | float]], ...]:
     """The checked ``measured`` section: pass times in ms by token rows, each with what it holds for (model, GPU, GPUs)."""
     found = []
     for name, entry in named(source, node, "measured time").items():
@@ -103,8 +103,8 @@ def measured(source: Source, node: Node | None, known: Catalog) -> tuple[tuple[v
                 where[key] = float(cell.value)
             elif key not in ("points", "source", "doc"):
                 source.unknown(entry.keys.get(key, cell), key, "measured field", ["model", "gpu", "gpus", "points", "source", "doc"])
-        plain = Node({key: cell for key, cell in entry.value.items() if key in ("points", "source", "doc")}, entry.line, entry.column)
-        curve = curves(source, Node({name: plain}, entry.line, entry.column)).get(name)
+        plain = YamlNode({key: cell for key, cell in entry.value.items() if key in ("points", "source", "doc")}, entry.line, entry.column)
+        curve = curves(source, YamlNode({name: plain}, entry.line, entry.column)).get(name)
         if curve and curve.points[0][0] <= 0:
             source.say(entry, f"'{name}': token rows are at least 1")
         elif curve and any(ms <= 0 for _, ms in curve.points):
@@ -122,8 +122,8 @@ def is_number(value: object) -> bool:
     return isinstance(value, int | float) and not isinstance(value, bool)
 
 
-def named(source: Source, node: Node | None, what: str) -> Mapping[str, Node]:
-    found: dict[str, Node] = {}
+def named(source: Source, node: YamlNode | None, what: str) -> Mapping[str, YamlNode]:
+    found: dict[str, YamlNode] = {}
     for name, entry in mapping(source, node, f"{what}s").items():
         if not NAME.match(name) or rates_of(name) is not None:
             key = node.keys.get(name, entry) if node else entry
@@ -133,7 +133,7 @@ def named(source: Source, node: Node | None, what: str) -> Mapping[str, Node]:
     return found
 
 
-def _body(source: Source, entry: Node, keys: Sequence[str], what: str) -> tuple[Node | None, dict[str, str]]:
+def _body(source: Source, entry: YamlNode, keys: Sequence[str], what: str) -> tuple[YamlNode | None, dict[str, str]]:
     """The numbers of an entry that is either just them, or a mapping with them and notes; ``given`` is their key."""
     if not isinstance(entry.value, dict):
         return entry, {"given": keys[0]}
@@ -157,7 +157,7 @@ def _body(source: Source, entry: Node, keys: Sequence[str], what: str) -> tuple[
     return entry.value[given[0]], {**notes, "given": given[0]}
 
 
-def profile_rates(source: Source, node: Node) -> list[float] | None:
+def profile_rates(source: Source, node: YamlNode) -> list[float] | None:
     """The numbers of a profile, or None with a problem noted."""
     values = node.value if isinstance(node.value, list) else [node]
     if not values or not all(is_number(value.value) for value in values):

@@ -27,8 +27,8 @@ _WORDS = {"true": True, "True": True, "false": False, "False": False, "null": No
 
 
 @dataclass(eq=False)
-class Node:
-    """A value with its place. ``value`` is a scalar, a dict of name -> :class:`Node`, or a list of them.
+class YamlNode:
+    """A value with its place. ``value`` is a scalar, a dict of name -> :class:`YamlNode`, or a list of them.
 
     ``keys`` holds the place of each key of a mapping. ``offset`` is the column at which the text of a
     scalar itself starts (past a quote), or 0 when it does not stand on one line as it is. ``path`` leads to
@@ -39,7 +39,7 @@ class Node:
     line: int
     column: int
     offset: int = 0
-    keys: dict[str, Node] = field(default_factory=dict)
+    keys: dict[str, YamlNode] = field(default_factory=dict)
     size: int = 1
     path: str = ""
 
@@ -90,11 +90,11 @@ class Source:
         self.lines = text.splitlines()
         self.problems: list[Problem] = []
 
-    def say(self, node: Node | None, message: str, hint: str = "") -> None:
+    def say(self, node: YamlNode | None, message: str, hint: str = "") -> None:
         """Note a problem at ``node``."""
         self.problems.append(self.problem(node, message, hint))
 
-    def problem(self, node: Node | None, message: str, hint: str = "") -> Problem:
+    def problem(self, node: YamlNode | None, message: str, hint: str = "") -> Problem:
         if node is None or not node.line:
             return Problem(message, hint, self.file, place=node.path if node else "")
         return Problem(message, hint, self.file, node.line, node.column, self.line(node.line), node.column)
@@ -102,7 +102,7 @@ class Source:
     def line(self, number: int) -> str:
         return self.lines[number - 1] if 0 < number <= len(self.lines) else ""
 
-    def formula_problem(self, node: Node, inner: Problem) -> Problem:
+    def formula_problem(self, node: YamlNode, inner: Problem) -> Problem:
         """A problem inside a formula, moved from the formula's own text to its place in the file."""
         if node.offset and inner.line == 1 and inner.column:
             column = node.offset + inner.column - 1
@@ -112,7 +112,7 @@ class Source:
         return Problem(inner.message, inner.hint, self.file, node.line, node.column, inner.source or self.line(node.line),
                        inner.caret if inner.source else node.column)  # fmt: skip
 
-    def unknown(self, node: Node | None, name: str, what: str, known: list[str]) -> None:
+    def unknown(self, node: YamlNode | None, name: str, what: str, known: list[str]) -> None:
         """Note an unknown name, with what was probably meant or what there is."""
         hint = nearest(name, known)
         if not hint and known:
@@ -128,13 +128,13 @@ class Source:
             raise TableError(sorted(self.problems, key=lambda item: (item.line, item.column)))
 
 
-def read(path: str | Path, *, stop: bool = True) -> tuple[Source, Node]:
+def read(path: str | Path, *, stop: bool = True) -> tuple[Source, YamlNode]:
     """The tree of a YAML file. Raises :class:`TableError` for a file that cannot be read as one; see :func:`parse`."""
     raw = inputs.read(path, inputs.TABLE)
     return parse(raw, str(path), stop=stop)
 
 
-def parse(raw: bytes | str, file: str, *, stop: bool = True) -> tuple[Source, Node]:
+def parse(raw: bytes | str, file: str, *, stop: bool = True) -> tuple[Source, YamlNode]:
     """The tree of YAML text; ``file`` is the name used in messages.
 
     Keys that stand twice and tags raise at once unless ``stop`` is false: then the source holds these problems, and
@@ -160,7 +160,7 @@ def parse(raw: bytes | str, file: str, *, stop: bool = True) -> tuple[Source, No
         raise TableError(Problem(f"there is a control character ({ord(bad[0]):#04x}) in the file", "", file, line, column))
     events = yaml.parse(text, Loader=getattr(yaml, "CSafeLoader", yaml.SafeLoader))
     try:
-        node = _Builder(source, events).document()
+        node = _TreeBuilder(source, events).document()
     except yaml.YAMLError as error:
         raise TableError([*source.problems, _yaml_problem(source, error)]) from None
     if stop:
@@ -185,19 +185,19 @@ def _yaml_problem(source: Source, error: yaml.YAMLError) -> Problem:
     return Problem(f"not valid YAML: {said}", hint, source.file, line, column, text, column)
 
 
-class _Builder:
+class _TreeBuilder:
     """Builds the tree from parser events with a loop of its own, so that no nesting exhausts the stack."""
 
     def __init__(self, source: Source, events: Iterator[Any]) -> None:
         self.source = source
         self.events = events
-        self.anchors: dict[str, Node | None] = {}
+        self.anchors: dict[str, YamlNode | None] = {}
         self.count = 0
 
-    def document(self) -> Node:
-        root: Node | None = None
-        stack: list[Node] = []
-        waiting: list[Node | None] = []  # for each open mapping the key that waits for its value
+    def document(self) -> YamlNode:
+        root: YamlNode | None = None
+        stack: list[YamlNode] = []
+        waiting: list[YamlNode | None] = []  # for each open mapping the key that waits for its value
         names: list[str | None] = []
         for event in self.events:
             if isinstance(event, yaml.MappingStartEvent | yaml.SequenceStartEvent):
@@ -237,7 +237,7 @@ class _Builder:
             raise TableError(Problem("the file is empty", "`scenario init` writes a table to start from", self.source.file))
         return root
 
-    def attach(self, parent: Node, waiting: list[Node | None], node: Node) -> None:
+    def attach(self, parent: YamlNode, waiting: list[YamlNode | None], node: YamlNode) -> None:
         if isinstance(parent.value, list):
             parent.value.append(node)
             return
@@ -259,7 +259,7 @@ class _Builder:
             parent.keys[name] = key
             parent.value[name] = node  # a merged value gives way to one that is written out
 
-    def merge(self, parent: Node, key: Node, node: Node) -> None:
+    def merge(self, parent: YamlNode, key: YamlNode, node: YamlNode) -> None:
         parts = node.value if isinstance(node.value, list) else [node]
         for part in parts:
             if not isinstance(part.value, dict):
@@ -268,32 +268,32 @@ class _Builder:
             for name, value in part.value.items():
                 parent.value.setdefault(name, value)
 
-    def node(self, event: Any, value: Any) -> Node:
-        return Node(value, event.start_mark.line + 1, event.start_mark.column + 1)
+    def node(self, event: Any, value: Any) -> YamlNode:
+        return YamlNode(value, event.start_mark.line + 1, event.start_mark.column + 1)
 
-    def grow(self, node: Node) -> None:
-        self.count += node.size if isinstance(node, Node) else 1
+    def grow(self, node: YamlNode) -> None:
+        self.count += node.size if isinstance(node, YamlNode) else 1
         if self.count > MAX_NODES * 3:
             self.fail(node, f"the file holds more than {MAX_NODES:,} values once its aliases are written out")
 
-    def fail(self, node: Node, message: str) -> None:
+    def fail(self, node: YamlNode, message: str) -> None:
         self.source.say(node, message)
         self.source.stop()
 
-    def tag(self, event: Any, node: Node) -> None:
+    def tag(self, event: Any, node: YamlNode) -> None:
         if event.tag and event.tag not in ("!", "tag:yaml.org,2002:str"):
             self.source.say(node, f"the tag '{event.tag.replace('tag:yaml.org,2002:', '!!')}' is not allowed: a table is plain data")
 
-    def alias(self, event: Any) -> Node:
+    def alias(self, event: Any) -> YamlNode:
         here = self.node(event, None)
         found = self.anchors.get(event.anchor)
         if found is None:
             known = event.anchor in self.anchors
             self.fail(here, f"'*{event.anchor}' refers to " + ("itself" if known else "an anchor that is not set before it"))
         assert found is not None
-        return Node(found.value, here.line, here.column, 0, found.keys, found.size)
+        return YamlNode(found.value, here.line, here.column, 0, found.keys, found.size)
 
-    def scalar(self, event: Any) -> Node:
+    def scalar(self, event: Any) -> YamlNode:
         node = self.node(event, event.value)
         self.tag(event, node)
         bad = texts.CONTROL.search(event.value)  # written as an escape: as raw characters they are refused with the file

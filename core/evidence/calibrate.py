@@ -202,7 +202,7 @@ def solve(part: System, base: Mapping[str, float] | None = None) -> tuple[dict[s
     """
     base = base or expected(part.points)
     asked = free(part)
-    found = pooled.solve(pooled.Problem(
+    found = pooled.solve(pooled.PooledFit(
         predictor(part, {name: np.full(len(part.points), value) for name, value in base.items() if name not in asked}),
         wanted(part.points), (SPREAD, FIRST_SPREAD), cells(part.points), (CELL_SPREAD, FIRST_CELL_SPREAD), (),
         pooled.Priors({name: max(base[name], 1e-6) for name in asked}, {name: WIDTHS[name] for name in asked}, HIGH),

@@ -63,7 +63,7 @@ class Solution:
 
 
 @dataclass
-class Problem:
+class PooledFit:
     """What is fitted. ``wanted`` are logarithms by series (nan: not measured), ``noise`` and ``cell_spread`` one number per series."""
 
     predict: Predict
@@ -75,13 +75,13 @@ class Problem:
     priors: Priors
 
 
-def solve(problem: Problem, steps: int = 20) -> Solution:
+def solve(problem: PooledFit, steps: int = 20) -> Solution:
     """The most probable constants of a problem."""
     return _Solver(problem).run(steps)
 
 
 class _Solver:
-    def __init__(self, problem: Problem) -> None:
+    def __init__(self, problem: PooledFit) -> None:
         self.problem = problem
         self.names = list(problem.priors.centre)
         self.rows = len(problem.cells)

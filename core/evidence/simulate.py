@@ -88,7 +88,7 @@ def accepting(rates: Sequence[float], vocab: int = 8) -> Language:
 
 
 @dataclass(frozen=True)
-class Tree:
+class DraftTree:
     """The shape of a draft: ``children[n]`` are the numbers of node n's children in the order they are tried.
 
     Node 0 is the last token of the text, so the tree holds ``nodes`` drafted tokens and ``nodes + 1`` rows to verify.
@@ -109,7 +109,7 @@ class Tree:
         return max(deepest)
 
 
-def tree(widths: Sequence[int]) -> Tree:
+def tree(widths: Sequence[int]) -> DraftTree:
     """A full tree: every node at depth d has ``widths[d]`` children. ``[1] * gamma`` is a chain."""
     children: list[tuple[int, ...]] = [()]
     level = [0]
@@ -121,10 +121,10 @@ def tree(widths: Sequence[int]) -> Tree:
             children += [()] * width
             following += new
         level = following
-    return Tree(tuple(children))
+    return DraftTree(tuple(children))
 
 
-def topology(paths: Sequence[Sequence[int]]) -> Tree:
+def topology(paths: Sequence[Sequence[int]]) -> DraftTree:
     """A tree from its paths of ranks, as Medusa's configurations write them: ``[[0], [1], [0, 0]]``."""
     numbers: dict[tuple[int, ...], int] = {(): 0}
     children: list[list[int]] = [[]]
@@ -134,7 +134,7 @@ def topology(paths: Sequence[Sequence[int]]) -> Tree:
         numbers[path] = len(children)
         children[numbers[path[:-1]]].append(len(children))
         children.append([])
-    return Tree(tuple(tuple(below) for below in children))
+    return DraftTree(tuple(tuple(below) for below in children))
 
 
 @dataclass(frozen=True)
@@ -150,7 +150,7 @@ class Run:
     kv_length: Ints
 
 
-def run(lang: Language, shape: Tree, sequences: int, rounds: int, rng: np.random.Generator, *, greedy: bool = False,
+def run(lang: Language, shape: DraftTree, sequences: int, rounds: int, rng: np.random.Generator, *, greedy: bool = False,
         replacement: bool = False, keep: int = 3, start: int | Ints = 0) -> Run:  # fmt: skip
     """Decode ``sequences`` side by side for ``rounds`` rounds, all after the token ``start`` (or one each).
 
@@ -178,7 +178,7 @@ def run(lang: Language, shape: Tree, sequences: int, rounds: int, rng: np.random
     return Run(first, lengths, shape.nodes + 1, cached)
 
 
-def _round(lang: Language, shape: Tree, last: Ints, rng: np.random.Generator, greedy: bool, replacement: bool) -> tuple[Ints, Ints]:
+def _round(lang: Language, shape: DraftTree, last: Ints, rng: np.random.Generator, greedy: bool, replacement: bool) -> tuple[Ints, Ints]:
     """The tokens of one round for every sequence, one row per depth (-1 where the round had ended), and drafts kept.
 
     Only the path that is kept is drawn: what a node's children are does not depend on nodes that are not.

@@ -7,13 +7,13 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from scenario.evidence.simulate import Array, Ints, Language, Run, Tree
+from scenario.evidence.simulate import Array, DraftTree, Ints, Language, Run
 
 MOST_BRANCHES = 20_000
 """Orders of siblings that are gone through one by one for an exact length."""
 
 
-def expected_tokens(lang: Language, shape: Tree, *, greedy: bool = False, replacement: bool = False, start: int = 0) -> float | None:
+def expected_tokens(lang: Language, shape: DraftTree, *, greedy: bool = False, replacement: bool = False, start: int = 0) -> float | None:
     """Tokens of the first round after ``start``, exactly: 1 and the chance of every node to be kept.
 
     None where too many orders of siblings would have to be gone through.

@@ -66,7 +66,7 @@ def setting(given: Mapping[str, Any]) -> tuple[sim.Language | None, dict[str, An
     return lang, {name: given[name] for name in KEYS[2:] if name in given}
 
 
-def shape_of(gamma: int, widths: Any) -> tuple[sim.Tree, str]:
+def shape_of(gamma: int, widths: Any) -> tuple[sim.DraftTree, str]:
     """The tree to draft and what to call it: a chain, widths per depth, or Medusa's paths of ranks."""
     if widths is None:
         return sim.tree([1] * gamma), f"chain of {gamma}"
@@ -81,7 +81,7 @@ def shape_of(gamma: int, widths: Any) -> tuple[sim.Tree, str]:
     return shape, f"tree of {shape.nodes} nodes, widths {', '.join(str(int(width)) for width in widths)}"
 
 
-def simulate(lang: sim.Language, name: str, shape: sim.Tree, draft: str, *, sequences: int, rounds: int, seed: int, greedy: bool,
+def simulate(lang: sim.Language, name: str, shape: sim.DraftTree, draft: str, *, sequences: int, rounds: int, seed: int, greedy: bool,
              replacement: bool, keep: int) -> Report:  # fmt: skip
     """Run and compare. A failed comparison is a verdict of the report, not an error."""
     rng = np.random.default_rng(seed)

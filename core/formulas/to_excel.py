@@ -31,7 +31,7 @@ def compile_excel(
     ``empty`` holds the names whose cells may be truly empty (inputs): a reference to such a cell reads 0.
     Raises :class:`FormulaError` where the cell would be longer or deeper than a spreadsheet takes.
     """
-    text = _Compiler(reference, ranges, empty).cell(node)
+    text = _ExcelCompiler(reference, ranges, empty).cell(node)
     _refuse_long(text)
     if _nesting(text) > MAX_NESTING:
         raise FormulaError(f"the formula nests functions deeper than the {MAX_NESTING} levels of a spreadsheet", "split it into columns")
@@ -65,7 +65,7 @@ _RANK = {"compare": 1, "+": 3, "-": 3, "*": 4, "/": 4, "negate": 6, "**": 5, "at
 _SIGN = {"==": "=", "!=": "<>"}
 
 
-class _Compiler:
+class _ExcelCompiler:
     def __init__(self, reference: Reference, ranges: VectorRanges | None, empty: Container[str]) -> None:
         self.reference = reference
         self.ranges = ranges
@@ -230,7 +230,7 @@ def _may_underflow(base: Facts, exponent: Facts) -> bool:
     )
 
 
-def _coalesce(self: _Compiler, args: tuple[Node, ...]) -> str:
+def _coalesce(self: _ExcelCompiler, args: tuple[Node, ...]) -> str:
     sure = next((index for index, arg in enumerate(args) if not arg.facts.blank), len(args) - 1)
     if sure == 0:
         return self.operand(args[0], _RANK["atom"])
@@ -247,7 +247,7 @@ def _coalesce(self: _Compiler, args: tuple[Node, ...]) -> str:
     return text
 
 
-def _is_blank(self: _Compiler, args: tuple[Node, ...]) -> str:
+def _is_blank(self: _ExcelCompiler, args: tuple[Node, ...]) -> str:
     (x,) = args
     if isinstance(x, Name):
         return f'{self.reference(x.id)}=""'
@@ -256,11 +256,11 @@ def _is_blank(self: _Compiler, args: tuple[Node, ...]) -> str:
     return f'IFERROR({self.text(x)},"")=""'
 
 
-def _at(series: str, part: str) -> Callable[[_Compiler, tuple[Node, ...]], str]:
+def _at(series: str, part: str) -> Callable[[_ExcelCompiler, tuple[Node, ...]], str]:
     return lambda self, args: _by_depth(self, args, series, part)
 
 
-def _by_depth(self: _Compiler, args: tuple[Node, ...], series: str, part: str) -> str:
+def _by_depth(self: _ExcelCompiler, args: tuple[Node, ...], series: str, part: str) -> str:
     assert self.ranges is not None
     row = f"MATCH({self.text(args[0])},{self.ranges(series, 'names')},0)"
     n = self.text(args[1])
@@ -272,7 +272,7 @@ def _by_depth(self: _Compiler, args: tuple[Node, ...], series: str, part: str) -
     return found
 
 
-def _curve(self: _Compiler, args: tuple[Node, ...]) -> str:
+def _curve(self: _ExcelCompiler, args: tuple[Node, ...]) -> str:
     assert self.ranges is not None
     assert isinstance(args[0], Text)
     xs, ys, slopes = (self.ranges(args[0].value, part) for part in ("x", "y", "slope"))
@@ -281,15 +281,15 @@ def _curve(self: _Compiler, args: tuple[Node, ...]) -> str:
     return f"(INDEX({ys},{row})+({x}-INDEX({xs},{row}))*INDEX({slopes},{row}))"
 
 
-def _plain(name: str) -> Callable[[_Compiler, tuple[Node, ...]], str]:
+def _plain(name: str) -> Callable[[_ExcelCompiler, tuple[Node, ...]], str]:
     return lambda self, args: f"{name}({','.join(self.text(arg) for arg in args)})"
 
 
-def _extreme(name: str) -> Callable[[_Compiler, tuple[Node, ...]], str]:
+def _extreme(name: str) -> Callable[[_ExcelCompiler, tuple[Node, ...]], str]:
     return lambda self, args: f"{name}({','.join(self.argument(arg) for arg in args)})"
 
 
-FUNCTIONS: dict[str, Callable[[_Compiler, tuple[Node, ...]], str]] = {
+FUNCTIONS: dict[str, Callable[[_ExcelCompiler, tuple[Node, ...]], str]] = {
     "min": _extreme("MIN"), "max": _extreme("MAX"), "abs": _plain("ABS"), "sqrt": _plain("SQRT"),
     "exp": _plain("EXP"), "log": _plain("LN"), "floor": _plain("INT"), "trunc": _plain("TRUNC"),
     "ceil": lambda self, args: f"(-INT(-{self.operand(args[0], 9)}))",

@@ -66,11 +66,11 @@ def compile_polars(
     name is a column of the frame. With ``whole`` no bit of a row depends on what
     other rows hold.
     """
-    compiler = _Compiler(vectors or Vectors(), constants or {}, whole)
+    compiler = _PolarsCompiler(vectors or Vectors(), constants or {}, whole)
     return BLANK["number"] if node.facts.type == "none" else compiler.compile(node)
 
 
-class _Compiler:
+class _PolarsCompiler:
     def __init__(self, vectors: Vectors, constants: Mapping[str, Value], whole: Whole | None) -> None:
         self.vectors, self.constants, self.whole = vectors, constants, whole
 

@@ -25,7 +25,7 @@ Column = Callable[[str, str], Sql]
 
 def compile_sql(node: Node, column: Column, vectors: Vectors | None = None) -> Sql:
     """The expression of a checked formula; render it with ``.sql(dialect=...)``."""
-    return _Compiler(column, vectors or Vectors()).compile(node)
+    return _SqlCompiler(column, vectors or Vectors()).compile(node)
 
 
 def literal(value: float | str | bool | None, kind: str = "number") -> Sql:
@@ -40,7 +40,7 @@ def literal(value: float | str | bool | None, kind: str = "number") -> Sql:
     return exp.Neg(this=number) if value < 0 else number
 
 
-class _Compiler:
+class _SqlCompiler:
     """One walk over a tree; ``column`` gives names their expressions."""
 
     def __init__(self, column: Column, vectors: Vectors) -> None:

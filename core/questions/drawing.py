@@ -22,14 +22,14 @@ class Box:
 
 
 @dataclass(frozen=True)
-class Columns:
+class Graph:
     """A graph: its boxes in dependency order, and for each name what it reads."""
 
     boxes: Mapping[str, Box]
     reads: Mapping[str, tuple[str, ...]]
 
 
-def column_graph(book: Book, column: str | None = None, row: str | None = None) -> Columns:
+def column_graph(book: Book, column: str | None = None, row: str | None = None) -> Graph:
     """The graph of a book, or of what ``column`` rests on; with ``row``, as that row's formulas choose.
 
     Raises :class:`TableError` for an unknown column or row.
@@ -54,7 +54,7 @@ def column_graph(book: Book, column: str | None = None, row: str | None = None) 
         item = book.fields.get(name)
         unit = item.unit if item else book.scalars[name].parameter.unit
         boxes[name] = Box(name, item.role if item else "assumption", unit)
-    return Columns(boxes, reads)
+    return Graph(boxes, reads)
 
 
 def _reads(book: Book, name: str, values: Mapping[str, object]) -> tuple[str, ...]:
@@ -76,7 +76,7 @@ COLOURS = {"input": "#fff8dc", "lookup": "#e2f0d9", "calc": "#ffffff", "assumpti
 """As in the workbook: inputs pale yellow, lookups green."""
 
 
-def as_mermaid(columns: Columns) -> str:
+def as_mermaid(columns: Graph) -> str:
     """A mermaid flow chart, which GitHub and many editors draw."""
     lines = ["flowchart LR"]
     for box in columns.boxes.values():
@@ -104,7 +104,7 @@ def _dot(text: str) -> str:
     return for_line(text).replace("\\", "\\\\").replace('"', '\\"')
 
 
-def as_dot(columns: Columns) -> str:
+def as_dot(columns: Graph) -> str:
     """Graphviz dot."""
     lines = ["digraph columns {", "  rankdir=LR;", '  node [shape=box, style=filled, fontname="Helvetica", fontsize=10];']
     for box in columns.boxes.values():
@@ -115,4 +115,4 @@ def as_dot(columns: Columns) -> str:
     return "\n".join([*lines, "}"]) + "\n"
 
 
-FORMATS: dict[str, Callable[[Columns], str]] = {"mermaid": as_mermaid, "dot": as_dot}
+FORMATS: dict[str, Callable[[Graph], str]] = {"mermaid": as_mermaid, "dot": as_dot}

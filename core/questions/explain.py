@@ -58,7 +58,7 @@ def explain(book: Book, row: str | None, column: str | None = None, depth: int =
 
     Raises :class:`TableError` for a row or column that is not there.
     """
-    reader = _Reader(book, row)
+    reader = _Explainer(book, row)
     wanted = [column] if column else [name for name in HEADLINE if name in book.fields]
     steps = [reader.step(name, depth) for name in wanted]
     seen = set()
@@ -76,7 +76,7 @@ def explain(book: Book, row: str | None, column: str | None = None, depth: int =
 
 def row_values(book: Book, row: str | None) -> Mapping[str, Value]:
     """Every assumption and every column of one row by name."""
-    return _Reader(book, row).values
+    return _Explainer(book, row).values
 
 
 def walk(steps: list[Step]) -> Iterator[Step]:
@@ -86,7 +86,7 @@ def walk(steps: list[Step]) -> Iterator[Step]:
         yield from walk(step.below)
 
 
-class _Reader:
+class _Explainer:
     def __init__(self, book: Book, row: str | None) -> None:
         self.book = book
         given = self.find(row)

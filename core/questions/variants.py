@@ -11,7 +11,7 @@ from scenario import result
 from scenario.book.assemble import assemble
 from scenario.book.book import Field
 from scenario.common.errors import Problem, TableError, nearest
-from scenario.common.yamltree import Node
+from scenario.common.yamltree import YamlNode
 from scenario.model import kinds, stacks
 from scenario.model.spec import Column, Parameter
 from scenario.registry.loaded import Host
@@ -49,7 +49,7 @@ def compute(table: Table, host: Host) -> Result:
 
 def with_limits(table: Table, limits: Sequence[str]) -> Table:
     """``table`` with a hidden condition column per limit: limit_1, limit_2, ..."""
-    place = Node(None, 0, 0, path="--where")
+    place = YamlNode(None, 0, 0, path="--where")
     extra = {f"limit_{index}": (Column(text), place) for index, text in enumerate(limits, 1)}
     return replace(table, columns={**table.columns, **extra})
 

@@ -19,7 +19,7 @@ import polars as pl
 from scenario.catalogs.catalog import number_hint
 from scenario.common import inputs, texts
 from scenario.common.errors import Problem, TableError
-from scenario.common.yamltree import Node, Source
+from scenario.common.yamltree import Source, YamlNode
 from scenario.model import entities, features, serving, shared
 from scenario.model.spec import Parameter
 from scenario.registry.loaded import Host
@@ -39,7 +39,7 @@ Cell = tuple[str, int]
 
 
 @dataclass(frozen=True)
-class Header:
+class CsvHeader:
     """The columns of a file: those that are read by position, and those left out."""
 
     read: dict[int, str]
@@ -88,16 +88,16 @@ class _CsvReader(Reader):
     """Reads the rows column by column: a value is checked once, where it stands first."""
 
     def __init__(
-        self, source: Source, host: Host, max_rows: int, known: Mapping[str, Parameter], header: Header, numbers: list[int], rows: list[list[Cell]]
+        self, source: Source, host: Host, max_rows: int, known: Mapping[str, Parameter], header: CsvHeader, numbers: list[int], rows: list[list[Cell]]
     ) -> None:
-        root = Node({"version": Node(VERSION, 0, 0)}, 1, 1)
+        root = YamlNode({"version": YamlNode(VERSION, 0, 0)}, 1, 1)
         super().__init__(source, root, host, max_rows)
         self.known, self.header, self.numbers, self.cells = known, header, numbers, rows
         self.places = {name: index for index, name in header.read.items()}
 
-    def node(self, name: str, row: int, value: Any = None) -> Node:
+    def node(self, name: str, row: int, value: Any = None) -> YamlNode:
         """The place of a cell."""
-        return Node(value, self.numbers[row], self.cells[row][self.places[name]][1])
+        return YamlNode(value, self.numbers[row], self.cells[row][self.places[name]][1])
 
     def given_rows(self, defaults: Mapping[str, float | str]) -> pl.DataFrame:
         expander = Expander(self, defaults)
@@ -149,7 +149,7 @@ class _CsvReader(Reader):
                 continue
             if name not in self.places:
                 hint = "0 is the weights-only bound" if name == "context" else f"add a column {name}"
-                self.source.say(Node(None, 1, 1), f"the rows do not say which {name}; that is never guessed", hint)
+                self.source.say(YamlNode(None, 1, 1), f"the rows do not say which {name}; that is never guessed", hint)
                 continue
             index = self.places[name]
             blank = [row for row, cells in enumerate(self.cells) if not cells[index][0]]
@@ -179,7 +179,7 @@ class _CsvReader(Reader):
                     expander.ranges(cells)
 
 
-def _notes(header: Header) -> tuple[str, ...]:
+def _notes(header: CsvHeader) -> tuple[str, ...]:
     if not header.outputs:
         return ()
     names = ", ".join(header.outputs[:4]) + (", ..." if len(header.outputs) > 4 else "")
@@ -221,7 +221,7 @@ def _lines(source: Source) -> Iterator[tuple[int, list[Cell]]]:
             continue
         found = _quoted(line)
         if isinstance(found, int):
-            source.say(Node(None, number, found), "the quotes of this cell are not closed, or text stands behind them",
+            source.say(YamlNode(None, number, found), "the quotes of this cell are not closed, or text stands behind them",
                        'a quote inside a cell is written twice: ""')  # fmt: skip
             found = []
         if found:
@@ -269,13 +269,13 @@ def _separator(source: Source, number: int, heads: Sequence[Cell]) -> None:
     for sign, name in ((";", "semicolons"), ("\t", "tabs"), ("|", "bars")):
         if line.count(sign) > line.count(",") and len(heads) <= line.count(sign):
             hint = "save it with commas between the cells and points in the numbers"
-            source.say(Node(None, number, line.index(sign) + 1), f"the cells are separated by {name}, not by commas", hint)
+            source.say(YamlNode(None, number, line.index(sign) + 1), f"the cells are separated by {name}, not by commas", hint)
             source.stop()
     if line.lstrip().lower().startswith(("<!doctype", "<html", "<?xml")):
         raise TableError(Problem("this is a web page under the name of a CSV file", "", source.file, number, 1))
 
 
-def _header(source: Source, number: int, heads: Sequence[Cell], known: Mapping[str, Parameter], host: Host) -> Header:
+def _header(source: Source, number: int, heads: Sequence[Cell], known: Mapping[str, Parameter], host: Host) -> CsvHeader:
     inputs = [*TEXT_NAMES, *known]
     results = outputs(host) - set(inputs)
     # In a file that a run wrote, the columns of the table itself stand behind the shared ones.
@@ -284,7 +284,7 @@ def _header(source: Source, number: int, heads: Sequence[Cell], known: Mapping[s
     read: dict[int, str] = {}
     left: list[str] = []
     for index, (name, column) in enumerate(heads):
-        node = Node(name, number, column)
+        node = YamlNode(name, number, column)
         if name in read.values() or name in left:
             source.say(node, f"the column '{name}' stands here a second time")
         elif name in inputs:
@@ -298,8 +298,8 @@ def _header(source: Source, number: int, heads: Sequence[Cell], known: Mapping[s
         else:
             source.unknown(node, name, "column", inputs)
     if not read and not source.problems:
-        source.say(Node(None, number, 1), "the first line names no input", "such as model,gpu,batch,context,method")
-    return Header(read, tuple(left))
+        source.say(YamlNode(None, number, 1), "the first line names no input", "such as model,gpu,batch,context,method")
+    return CsvHeader(read, tuple(left))
 
 
 def outputs(host: Host) -> set[str]:
@@ -318,7 +318,7 @@ def _width(source: Source, number: int, cells: Sequence[Cell], texts: Sequence[b
                 joined = [cell[0] for cell in (*cells[:index], (f"{whole}.{part}", 0), *cells[index + 2 :])]
                 if all(text or not cell or _NUMBER.match(cell) for cell, text in zip(joined, texts, strict=True)):
                     best = f"is '{whole},{part}' one number? It is written with a point: {whole}.{part}"
-    source.say(Node(None, number, 1), f"the line has {len(cells)} cells, the header {len(texts)}", best)
+    source.say(YamlNode(None, number, 1), f"the line has {len(cells)} cells, the header {len(texts)}", best)
 
 
 def _hint(text: str) -> str:

@@ -9,7 +9,7 @@ from typing import Any
 from scenario.catalogs import catalog
 from scenario.catalogs.catalog import Catalog, Entry, Price
 from scenario.common import emit
-from scenario.common.yamltree import Node
+from scenario.common.yamltree import YamlNode
 from scenario.model import entities
 from scenario.model.spec import Parameter
 from scenario.tables.section import Path, Section, Writing, said_of, with_value
@@ -32,7 +32,7 @@ class _Entries:
             remarks=self.remarks, stage=0,
         )  # fmt: skip
 
-    def read(self, reader: ValueReader, node: Node | None) -> Mapping[str, Any]:
+    def read(self, reader: ValueReader, node: YamlNode | None) -> Mapping[str, Any]:
         reader.catalog = catalog.merge(reader.catalog, reader.source, {self.part: node} if node else {})
         return {}
 
@@ -108,7 +108,7 @@ def _cited(item: Entry, old: Entry | None) -> dict[str, Any]:
 # -- prices -------------------------------------------------------------------------------------------------
 
 
-def _read_prices(reader: ValueReader, node: Node | None) -> Mapping[str, Any]:
+def _read_prices(reader: ValueReader, node: YamlNode | None) -> Mapping[str, Any]:
     reader.catalog = catalog.merge(reader.catalog, reader.source, {"prices": node} if node else {})
     return {"catalog": reader.catalog}
 

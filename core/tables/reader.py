@@ -11,7 +11,7 @@ import polars as pl
 
 from scenario.common import yamltree
 from scenario.common.errors import TableError
-from scenario.common.yamltree import Node
+from scenario.common.yamltree import YamlNode
 from scenario.formulas.vectors import Vectors
 from scenario.model import stacks
 from scenario.registry.loaded import Host
@@ -67,7 +67,7 @@ class Reader(ValueReader):
         listed, made = self.root.value.get("rows"), summary.of(self)
         if made is not None and (listed is None or listed.value is None or isinstance(listed.value, list)):
             own = listed.value or [] if listed is not None else []  # the summary's own rows stand behind the others
-            listed = Node([*own, *made.rows(self.root)], self.root.line, self.root.column, path=self.root.path)
+            listed = YamlNode([*own, *made.rows(self.root)], self.root.line, self.root.column, path=self.root.path)
         return Expander(self, defaults).frame(self.root.value.get("grid"), listed)
 
     def stand_in(self, table: Table) -> Table:

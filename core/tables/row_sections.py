@@ -8,7 +8,7 @@ from typing import Any
 import polars as pl
 
 from scenario.common.errors import nearest
-from scenario.common.yamltree import Node
+from scenario.common.yamltree import YamlNode
 from scenario.tables.row_writer import OVERRIDE, RowWriter
 from scenario.tables.section import Section, Writing
 from scenario.tables.terms import NONE, Schema, Terms, mapping, named
@@ -38,7 +38,7 @@ def _row_schema(terms: Terms) -> Schema:
     return {"anyOf": [{"type": "array", "minItems": 1, "items": mapping({"id": name, **terms.axes})}, NONE]}
 
 
-def _read_overrides(reader: ValueReader, node: Node | None) -> Mapping[str, Any]:
+def _read_overrides(reader: ValueReader, node: YamlNode | None) -> Mapping[str, Any]:
     """Values that stand in place of computed ones, as columns ``<name>_override``; blank where there is none."""
     frame = reader.parts["rows"]
     if node is None or reader.source.problems:
@@ -49,7 +49,7 @@ def _read_overrides(reader: ValueReader, node: Node | None) -> Mapping[str, Any]
     return {"rows": frame}
 
 
-def _overridden(reader: ValueReader, section: Node, known: list[str]) -> dict[str, dict[str, float]]:
+def _overridden(reader: ValueReader, section: YamlNode, known: list[str]) -> dict[str, dict[str, float]]:
     """By column and row what stands in place."""
     found: dict[str, dict[str, float]] = {}
     for row, cells in reader.section(section, "overrides").items():

@@ -8,7 +8,7 @@ from typing import Any
 
 import polars as pl
 
-from scenario.common.yamltree import Node, Source
+from scenario.common.yamltree import Source, YamlNode
 from scenario.tables import blocks
 from scenario.tables.blocks import Block
 from scenario.tables.rows import Expander
@@ -28,7 +28,7 @@ class RowWriter:
 
     def __init__(self, writer: Writing) -> None:
         self.writer = writer
-        reader = ValueReader(Source("", ""), Node({}, 0, 0), writer.host, MAX_ROWS)
+        reader = ValueReader(Source("", ""), YamlNode({}, 0, 0), writer.host, MAX_ROWS)
         self.expander = Expander(reader, writer.table.defaults)
         rows = writer.table.rows
         names = [name for name in rows.columns if name != "id" and not name.endswith(OVERRIDE)]

@@ -8,7 +8,7 @@ from typing import Any
 
 import polars as pl
 
-from scenario.common.yamltree import Node
+from scenario.common.yamltree import YamlNode
 from scenario.model import features, kinds, shared
 from scenario.model.entities import FORMATS
 from scenario.model.spec import Parameter
@@ -39,9 +39,9 @@ class Expander:
             for name, parameter in method.parameters.items():
                 owners.setdefault(name, []).append(parameter)
         self.shared_by = {name for name, found in owners.items() if any(parameter != found[0] for parameter in found)}
-        self.ids: dict[str, Node] = {}
+        self.ids: dict[str, YamlNode] = {}
 
-    def frame(self, grid: Node | None, listed: Node | None) -> pl.DataFrame:
+    def frame(self, grid: YamlNode | None, listed: YamlNode | None) -> pl.DataFrame:
         """One row per scenario: ``id``, then every input that some row gives."""
         grid = grid if grid is not None and grid.value is not None else None
         listed = listed if listed is not None and listed.value is not None else None
@@ -75,8 +75,8 @@ class Expander:
                 frame = frame.with_columns(pl.lit(None, dtype=pl.String).alias(name))
         return self.with_ids(frame)
 
-    def written(self, listed: Node | None) -> list[tuple[Node, Axes]]:
-        found: list[tuple[Node, Axes]] = []
+    def written(self, listed: YamlNode | None) -> list[tuple[YamlNode, Axes]]:
+        found: list[tuple[YamlNode, Axes]] = []
         if listed is None:
             return found
         if not isinstance(listed.value, list):
@@ -94,11 +94,11 @@ class Expander:
             self.source.say(listed, "rows is empty")
         return found
 
-    def axes(self, place: Node, node: Node, what: str) -> Axes | None:
+    def axes(self, place: YamlNode, node: YamlNode, what: str) -> Axes | None:
         """The checked values of each input of a grid or of one row; None when something is wrong."""
         before = len(self.source.problems)
-        found: dict[str, list[tuple[Any, Node]]] = {}
-        cells: Mapping[str, Node] = node.value
+        found: dict[str, list[tuple[Any, YamlNode]]] = {}
+        cells: Mapping[str, YamlNode] = node.value
         for name, cell in cells.items():
             key = node.keys.get(name, cell)
             if name not in self.known and name not in TEXT_NAMES:
@@ -120,7 +120,7 @@ class Expander:
             return None
         return {name: [value for value, _ in pairs] for name, pairs in found.items()}
 
-    def not_an_input(self, name: str, key: Node, cell: Node) -> None:
+    def not_an_input(self, name: str, key: YamlNode, cell: YamlNode) -> None:
         if name in shared.SCALARS:
             self.source.say(key, f"'{name}' is one value for the whole table", f"defaults: {{{name}: {cell.shown}}}")
         elif name in self.reader.host.methods:
@@ -128,7 +128,7 @@ class Expander:
         else:
             self.source.unknown(key, name, "input", ["id", "model", "gpu", "method", *self.known])
 
-    def missing(self, place: Node, cells: Mapping[str, Node], what: str) -> None:
+    def missing(self, place: YamlNode, cells: Mapping[str, YamlNode], what: str) -> None:
         names = [name for name in shared.REQUIRED if name not in cells and name not in self.promised]
         lengths = [name for name in ("isl", "osl") if name in cells or name in self.promised]
         if len(lengths) == 1:
@@ -150,7 +150,7 @@ class Expander:
         if "context" in names:
             self.source.say(place, f"{what} does not say which context; that is never guessed", "context: 0 is the weights-only bound")
 
-    def row_id(self, key: Node, cell: Node, what: str, found: dict[str, list[tuple[Any, Node]]]) -> None:
+    def row_id(self, key: YamlNode, cell: YamlNode, what: str, found: dict[str, list[tuple[Any, YamlNode]]]) -> None:
         if what == "the grid":
             self.source.say(key, "a grid has no id: its rows are named by what varies")
             return
@@ -165,14 +165,14 @@ class Expander:
             return
         found["id"] = [(text, cell)]
 
-    def values(self, name: str, key: Node, cell: Node) -> list[tuple[Any, Node]]:
+    def values(self, name: str, key: YamlNode, cell: YamlNode) -> list[tuple[Any, YamlNode]]:
         items = cell.value if isinstance(cell.value, list) else [cell]
         parameter = self.known.get(name)
         if parameter and parameter.kind == "profile" and items and all(isinstance(item.value, int | float) for item in items):
             items = [cell]  # one list of rates is one profile
         if not items:
             self.source.say(key, f"the list for {name} is empty: the table would have no rows")
-        found: list[tuple[Any, Node]] = []
+        found: list[tuple[Any, YamlNode]] = []
         seen: set[Any] = set()
         for item in items:
             value: float | str | None = None  # blank: the default applies
@@ -189,12 +189,12 @@ class Expander:
             found.append((value, item))
         return found
 
-    def methods(self, found: Mapping[str, list[tuple[Any, Node]]]) -> list[str]:
+    def methods(self, found: Mapping[str, list[tuple[Any, YamlNode]]]) -> list[str]:
         """The method stacks that these rows use."""
         default = self.defaults.get("method")
         return [str(value or default) for value, _ in found.get("method", [(None, self.reader.root)]) if value or default]
 
-    def ranges(self, found: Mapping[str, list[tuple[Any, Node]]]) -> None:
+    def ranges(self, found: Mapping[str, list[tuple[Any, YamlNode]]]) -> None:
         """Methods may allow more or less of an input of the same name: each row obeys its own method."""
         for name in self.shared_by & found.keys():
             for parameter, method in self.owners(name, self.methods(found)):
@@ -203,7 +203,7 @@ class Expander:
                     if said:
                         self.source.say(item, f"{name} of method '{method}': {said}")
 
-    def servers(self, found: Mapping[str, list[tuple[Any, Node]]]) -> None:
+    def servers(self, found: Mapping[str, list[tuple[Any, YamlNode]]]) -> None:
         """``nodes`` is the size of a draft tree: where no method has one, two servers were meant."""
         typed = [(value, item) for value, item in found.get("nodes", []) if value is not None]
         if not typed or self.owners("nodes", self.methods(found)):
@@ -219,7 +219,7 @@ class Expander:
         methods = [self.reader.host.methods[part] for part in parts]
         return [(method.parameters[name], method.name) for method in methods if name in method.parameters]
 
-    def twice_quantized(self, place: Node, found: Mapping[str, list[tuple[Any, Node]]]) -> None:
+    def twice_quantized(self, place: YamlNode, found: Mapping[str, list[tuple[Any, YamlNode]]]) -> None:
         """Weights that are stored in under 8 bits cannot be quantized by a method once more."""
         default = self.defaults.get("weights", "bf16")
         small = [(value or default, item) for value, item in found.get("weights", [(None, place)]) if (value or default) in QUANTIZED]
@@ -229,7 +229,7 @@ class Expander:
             self.source.say(item, f"the weights are stored as {kept} already: method '{name}' cannot quantize them again",
                             f"use weights: bf16 with {name}, or {kept} weights with a method that leaves them alone")  # fmt: skip
 
-    def size(self, place: Node, axes: Axes | None, written: list[tuple[Node, Axes]]) -> None:
+    def size(self, place: YamlNode, axes: Axes | None, written: list[tuple[YamlNode, Axes]]) -> None:
         """Say how many rows there would be before any is made."""
         limit = self.reader.max_rows
         parts = [("the grid", place, axes)] if axes else []
@@ -257,7 +257,7 @@ class Expander:
         assert frame is not None
         return frame
 
-    def explicit(self, written: list[tuple[Node, Axes]]) -> list[pl.DataFrame]:
+    def explicit(self, written: list[tuple[YamlNode, Axes]]) -> list[pl.DataFrame]:
         """The rows written out, in their order; within a row the last list varies fastest."""
         frames: list[pl.DataFrame] = []
         # Rows of few combinations are the common case and are built column by column at once.
@@ -286,7 +286,7 @@ class Expander:
         flush()
         return frames
 
-    def row_ids(self, node: Node, found: Axes, count: int) -> list[str | None]:
+    def row_ids(self, node: YamlNode, found: Axes, count: int) -> list[str | None]:
         """The ids of a row's combinations: the one given, numbered when there are several."""
         if "id" not in found:
             return [None] * count

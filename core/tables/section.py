@@ -13,7 +13,7 @@ from typing import Any
 from scenario.catalogs import series
 from scenario.common import emit
 from scenario.common.emit import Written
-from scenario.common.yamltree import Node
+from scenario.common.yamltree import YamlNode
 from scenario.model.spec import Parameter
 from scenario.registry.loaded import Host
 from scenario.tables.table import Table, known_inputs
@@ -97,7 +97,7 @@ class Section:
 
     key: str
     doc: str
-    read: Callable[[ValueReader, Node | None], Mapping[str, Any]]
+    read: Callable[[ValueReader, YamlNode | None], Mapping[str, Any]]
     write: Callable[[Writing], Any]
     schema: Callable[[Terms], Schema]
     facts: Callable[[Writing, Writing], Any] | None = None

@@ -9,7 +9,7 @@ from typing import Any
 
 from scenario.catalogs import draft_trees, hardware, series
 from scenario.catalogs.hardware import Constants
-from scenario.common.yamltree import Node
+from scenario.common.yamltree import YamlNode
 from scenario.formulas.vectors import POSITIONS, Curve, Profile, Tree
 from scenario.model import entities, serving
 from scenario.tables.section import Path, Section, Writing, said_of
@@ -27,7 +27,7 @@ def _with_vector(table: Table, part: str, name: str, value: Any) -> Table:
 # -- profiles -----------------------------------------------------------------------------------------------
 
 
-def _read_profiles(reader: ValueReader, node: Node | None) -> Mapping[str, Any]:
+def _read_profiles(reader: ValueReader, node: YamlNode | None) -> Mapping[str, Any]:
     """The table's own profiles, and those that methods have as defaults."""
     reader.profiles = series.profiles(reader.source, node)
     for method in reader.host.methods.values():
@@ -71,7 +71,7 @@ def _take_profile(table: Table, other: Table, path: Path) -> Table:
 # -- trees --------------------------------------------------------------------------------------------------
 
 
-def _read_trees(reader: ValueReader, node: Node | None) -> Mapping[str, Any]:
+def _read_trees(reader: ValueReader, node: YamlNode | None) -> Mapping[str, Any]:
     reader.trees = draft_trees.trees(reader.source, node)
     return {}
 
@@ -119,7 +119,7 @@ _POINT: Schema = {"type": "array", "minItems": 2, "maxItems": 2, "items": {"type
 _POINTS: Schema = {"type": "array", "minItems": 2, "items": _POINT}
 
 
-def _read_curves(reader: ValueReader, node: Node | None) -> Mapping[str, Any]:
+def _read_curves(reader: ValueReader, node: YamlNode | None) -> Mapping[str, Any]:
     reader.curves = series.curves(reader.source, node)
     return {}
 
@@ -137,7 +137,7 @@ def _take_curve(table: Table, other: Table, path: Path) -> Table:
     return _with_vector(table, "curves", path[0], other.vectors.curves[path[0]])
 
 
-def _read_measured(reader: ValueReader, node: Node | None) -> Mapping[str, Any]:
+def _read_measured(reader: ValueReader, node: YamlNode | None) -> Mapping[str, Any]:
     found = series.measured(reader.source, node, reader.catalog)
     reader.curves = {**reader.curves, **{curve.name: curve for curve, _ in found}}
     return {"measured": found}
@@ -173,7 +173,7 @@ def _measured_schema(_: object) -> Schema:
 # -- constants of hardware ----------------------------------------------------------------------------------
 
 
-def _read_hardware(reader: ValueReader, node: Node | None) -> Mapping[str, Any]:
+def _read_hardware(reader: ValueReader, node: YamlNode | None) -> Mapping[str, Any]:
     return {"hardware": hardware.included(reader.source, node, File(reader.source.file).parent, reader.catalog.gpus)}
 
 

@@ -8,7 +8,7 @@ from pathlib import Path as File
 from typing import Any
 
 from scenario.common import emit
-from scenario.common.yamltree import Node
+from scenario.common.yamltree import YamlNode
 from scenario.model.spec import Method, Parameter, TimeModel
 from scenario.registry.loaded import Host
 from scenario.tables.section import Path, Section, Writing, with_value
@@ -19,7 +19,7 @@ from scenario.tables.values import CORE, ValueReader, items
 Values = dict[str, float | str]
 
 
-def _read_version(reader: ValueReader, node: Node | None) -> Mapping[str, Any]:
+def _read_version(reader: ValueReader, node: YamlNode | None) -> Mapping[str, Any]:
     if node is None:
         reader.source.say(reader.root, "the table has no version", f"write version: {VERSION}")
     elif isinstance(node.value, bool | dict | list) or node.value != VERSION:
@@ -42,7 +42,7 @@ def _title_facts(mine: Writing, other: Writing) -> str | None:
 # -- how a pass is timed ------------------------------------------------------------------------------------
 
 
-def _read_time_model(reader: ValueReader, node: Node | None) -> Mapping[str, Any]:
+def _read_time_model(reader: ValueReader, node: YamlNode | None) -> Mapping[str, Any]:
     known = reader.host.time_models
     if node is None or node.value is None:
         if "bound" in known:
@@ -59,7 +59,7 @@ def _read_time_model(reader: ValueReader, node: Node | None) -> Mapping[str, Any
 # -- presets ------------------------------------------------------------------------------------------------
 
 
-def _read_presets(reader: ValueReader, node: Node | None) -> Mapping[str, Any]:
+def _read_presets(reader: ValueReader, node: YamlNode | None) -> Mapping[str, Any]:
     found = [name for item in items(node) if (name := _preset_name(reader, item))]
     for name in found:
         preset = reader.host.presets[name]
@@ -69,7 +69,7 @@ def _read_presets(reader: ValueReader, node: Node | None) -> Mapping[str, Any]:
     return {"presets": tuple(found)}
 
 
-def _preset_name(reader: ValueReader, item: Node) -> str | None:
+def _preset_name(reader: ValueReader, item: YamlNode) -> str | None:
     known = reader.host.presets
     if isinstance(item.value, str) and item.value not in known:
         reader.source.say(item, f"unknown preset '{item.shown}'", reader.host.missing("preset", item.value, known))
@@ -90,7 +90,7 @@ def _preset_remark(writing: Writing) -> Mapping[Path, str]:
 # -- defaults -----------------------------------------------------------------------------------------------
 
 
-def _read_defaults(reader: ValueReader, node: Node | None) -> Mapping[str, Any]:
+def _read_defaults(reader: ValueReader, node: YamlNode | None) -> Mapping[str, Any]:
     known = known_inputs(None, scalars=True)
     found: Values = {}
     for name, cell in reader.section(node, "defaults").items():
@@ -103,7 +103,7 @@ def _read_defaults(reader: ValueReader, node: Node | None) -> Mapping[str, Any]:
     return {"defaults": found}
 
 
-def _not_a_default(reader: ValueReader, name: str, key: Node, cell: Node, known: Mapping[str, Parameter]) -> None:
+def _not_a_default(reader: ValueReader, name: str, key: YamlNode, cell: YamlNode, known: Mapping[str, Parameter]) -> None:
     owners = [method.name for method in reader.host.methods.values() if name in method.parameters]
     if owners:
         reader.source.say(key, f"'{name}' belongs to a method, not to all rows", f"parameters: {{{owners[0]}: {{{name}: {cell.shown}}}}}")
@@ -143,7 +143,7 @@ def _owner(host: Host, name: str) -> Method | TimeModel | None:
     return host.methods.get(name) or host.time_models.get(name)
 
 
-def _read_parameters(reader: ValueReader, node: Node | None) -> Mapping[str, Any]:
+def _read_parameters(reader: ValueReader, node: YamlNode | None) -> Mapping[str, Any]:
     found: dict[str, Values] = {}
     for method, body in reader.section(node, "parameters").items():
         owner = _owner(reader.host, method)
@@ -154,7 +154,7 @@ def _read_parameters(reader: ValueReader, node: Node | None) -> Mapping[str, Any
     return {"parameters": found}
 
 
-def _unknown_method(reader: ValueReader, method: str, key: Node, body: Node) -> None:
+def _unknown_method(reader: ValueReader, method: str, key: YamlNode, body: YamlNode) -> None:
     hint = reader.host.missing("method", method, reader.host.methods)
     if "+" in method:
         hint = "parameters are set for each method of a stack on its own"
@@ -164,7 +164,7 @@ def _unknown_method(reader: ValueReader, method: str, key: Node, body: Node) -> 
     reader.source.say(key, f"unknown method '{method}'", hint)
 
 
-def _parameters_of(reader: ValueReader, owner: Method | TimeModel, body: Node) -> Values:
+def _parameters_of(reader: ValueReader, owner: Method | TimeModel, body: YamlNode) -> Values:
     specs, found = owner.parameters, Values()
     for name, cell in reader.section(body, f"parameters of {owner.name}").items():
         if name not in specs:

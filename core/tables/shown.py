@@ -6,7 +6,7 @@ from collections.abc import Iterator, Mapping
 from dataclasses import replace
 from typing import Any
 
-from scenario.common.yamltree import Node
+from scenario.common.yamltree import YamlNode
 from scenario.model import answers, shared
 from scenario.model.spec import Column
 from scenario.registry import contract
@@ -23,9 +23,9 @@ FIELDS = ("formula", "unit", "doc", "title", "format", "source")
 # -- columns ------------------------------------------------------------------------------------------------
 
 
-def _read_columns(reader: ValueReader, node: Node | None) -> Mapping[str, Any]:
+def _read_columns(reader: ValueReader, node: YamlNode | None) -> Mapping[str, Any]:
     """The table's own columns; those that cannot be read are ``broken``, so that others may name them."""
-    found: dict[str, tuple[Column, Node]] = {}
+    found: dict[str, tuple[Column, YamlNode]] = {}
     for name, cell in reader.section(node, "columns").items():
         key = node.keys.get(name, cell) if node else cell
         bad = contract.name_problems("", name)
@@ -39,7 +39,7 @@ def _read_columns(reader: ValueReader, node: Node | None) -> Mapping[str, Any]:
     return {"columns": found}
 
 
-def _column(reader: ValueReader, name: str, cell: Node) -> tuple[Column, Node] | None:
+def _column(reader: ValueReader, name: str, cell: YamlNode) -> tuple[Column, YamlNode] | None:
     """A column and the place of its formula, or None with a problem noted."""
     notes = dict(_column_notes(reader, cell)) if isinstance(cell.value, dict) else {}
     if isinstance(cell.value, dict) and "formula" not in cell.value:
@@ -49,7 +49,7 @@ def _column(reader: ValueReader, name: str, cell: Node) -> tuple[Column, Node] |
     return (Column(**{**notes, "formula": read.text}), read.node) if read else None
 
 
-def _column_notes(reader: ValueReader, cell: Node) -> Iterator[tuple[str, str]]:
+def _column_notes(reader: ValueReader, cell: YamlNode) -> Iterator[tuple[str, str]]:
     for name, part in cell.value.items():
         if name not in FIELDS:
             reader.source.unknown(cell.keys.get(name, part), name, "column field", list(FIELDS))
@@ -78,13 +78,13 @@ def _column_schema(_: object) -> Schema:
 # -- which rows and columns, in which order -----------------------------------------------------------------
 
 
-def _read_show(reader: ValueReader, node: Node | None) -> Mapping[str, Any]:
+def _read_show(reader: ValueReader, node: YamlNode | None) -> Mapping[str, Any]:
     known = [*answers.GROUPS, *answers.SHOWN]
     return {"show": tuple(name for item in items(node) if (name := reader.name_of("column to show", item, known)))}
 
 
-def _read_sort(reader: ValueReader, node: Node | None) -> Mapping[str, Any]:
-    found: dict[str, tuple[bool, Node]] = {}
+def _read_sort(reader: ValueReader, node: YamlNode | None) -> Mapping[str, Any]:
+    found: dict[str, tuple[bool, YamlNode]] = {}
     for item in items(node):
         name = item.value.strip() if isinstance(item.value, str) else ""
         down, name = name.startswith("-"), name.removeprefix("-").removeprefix("+").strip()
@@ -106,7 +106,7 @@ def _write_sort(writing: Writing) -> Any:
 # -- the summary --------------------------------------------------------------------------------------------
 
 
-def _read_summary(reader: ValueReader, node: Node | None) -> Mapping[str, Any]:
+def _read_summary(reader: ValueReader, node: YamlNode | None) -> Mapping[str, Any]:
     if summary.is_table(node):
         return {"summary": Summary(table=summary.of(reader)), "summary_node": node}
     parts = reader.section(node, "summary")
@@ -127,7 +127,7 @@ def _read_summary(reader: ValueReader, node: Node | None) -> Mapping[str, Any]:
     return {"summary": found, "summary_node": node}
 
 
-def _summary_rows(reader: ValueReader, node: Node | None) -> Iterator[Node]:
+def _summary_rows(reader: ValueReader, node: YamlNode | None) -> Iterator[YamlNode]:
     for item in items(node):
         if isinstance(item.value, str):
             yield item
@@ -135,7 +135,7 @@ def _summary_rows(reader: ValueReader, node: Node | None) -> Iterator[Node]:
             reader.source.say(item, f"summary rows are names of columns, not {item.kind}")
 
 
-def _summary_where(reader: ValueReader, section: Node | None, nodes: dict[tuple[str, str], Node]) -> dict[str, float | str]:
+def _summary_where(reader: ValueReader, section: YamlNode | None, nodes: dict[tuple[str, str], YamlNode]) -> dict[str, float | str]:
     known, found = known_inputs(reader.host), {}
     for name, cell in reader.section(section, "summary where").items():
         input_ = name in CORE or name in known

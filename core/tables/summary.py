@@ -23,7 +23,7 @@ from dataclasses import dataclass, field
 from typing import Any, Protocol
 
 from scenario.common.errors import FormulaError
-from scenario.common.yamltree import Node, Source
+from scenario.common.yamltree import Source, YamlNode
 from scenario.formulas import expr
 from scenario.registry import contract
 
@@ -57,14 +57,14 @@ class Template:
     """Text with formulas in braces, and its place."""
 
     parts: tuple[Part, ...]
-    node: Node = field(compare=False)
+    node: YamlNode = field(compare=False)
 
 
 @dataclass(frozen=True)
-class Cell:
+class MetricCell:
     """What a metric shows in a column: the first of ``when`` that holds, else ``text``, else the value of ``show``."""
 
-    node: Node = field(compare=False)
+    node: YamlNode = field(compare=False)
     of: str = ""
     show: str = ""
     text: Template | None = None
@@ -84,12 +84,12 @@ class Metric:
     """One line: a title and a cell for each column; ``cells`` are those that differ, by column. A ``heading`` has none."""
 
     title: Template | None
-    cell: Cell
-    cells: Mapping[str, Cell] = field(default_factory=dict)
+    cell: MetricCell
+    cells: Mapping[str, MetricCell] = field(default_factory=dict)
     note: Template | None = None
     heading: bool = False
 
-    def of(self, column: str) -> Cell:
+    def of(self, column: str) -> MetricCell:
         """The cell in a column."""
         return self.cells.get(column, self.cell)
 
@@ -100,8 +100,8 @@ class Across:
 
     id: str
     title: str
-    inputs: Mapping[str, Node] = field(compare=False)
-    variants: Mapping[str, Mapping[str, Node]] = field(default_factory=dict, compare=False)
+    inputs: Mapping[str, YamlNode] = field(compare=False)
+    variants: Mapping[str, Mapping[str, YamlNode]] = field(default_factory=dict, compare=False)
 
     def row(self, variant: str) -> str:
         """The id of the row that a cell reads: of a variant of this column, else the row of that id."""
@@ -118,7 +118,7 @@ class SummaryTable:
     about: str = ""
     notes: tuple[Template, ...] = ()
     said: Mapping[str, Any] = field(default_factory=dict)
-    top_nodes: Mapping[str, Node] = field(default_factory=dict, compare=False)
+    top_nodes: Mapping[str, YamlNode] = field(default_factory=dict, compare=False)
 
     @property
     def used(self) -> dict[str, tuple[Across, str]]:
@@ -141,7 +141,7 @@ class SummaryTable:
             yield from _formulas(metric.title, metric.note)
         yield from _formulas(*self.notes)
 
-    def rows(self, root: Node) -> list[Node]:
+    def rows(self, root: YamlNode) -> list[YamlNode]:
         """The rows that the summary makes, as rows of the table are written; those that the table writes itself aside."""
         listed = root.value.get("rows")
         items = listed.value if listed is not None and isinstance(listed.value, list) else []
@@ -152,8 +152,8 @@ class SummaryTable:
             if name not in there:
                 cells = {**column.inputs, **column.variants.get(variant, {})}
                 place = next(iter(cells.values()), root)
-                made = Node(name, place.line, place.column, path=place.path)
-                found.append(Node({"id": made, **cells}, place.line, place.column, path=place.path))
+                made = YamlNode(name, place.line, place.column, path=place.path)
+                found.append(YamlNode({"id": made, **cells}, place.line, place.column, path=place.path))
         return found
 
 
@@ -161,22 +161,22 @@ def _formulas(*templates: Template | None) -> Iterator[str]:
     yield from (part.formula for said in templates if said for part in said.parts if part.formula)
 
 
-def is_table(node: Node | None) -> bool:
+def is_table(node: YamlNode | None) -> bool:
     """Whether a ``summary:`` has columns that are scenarios of their own."""
     across = node.value.get("columns") if node is not None and isinstance(node.value, dict) else None
     listed = across.value if across is not None and isinstance(across.value, list) else None
     return listed is not None and (not listed or any(isinstance(item.value, dict) for item in listed))
 
 
-class Reading(Protocol):
+class SummaryHolder(Protocol):
     """The reader of a table, so far as it concerns a summary."""
 
     source: Source
-    root: Node
+    root: YamlNode
     summary: SummaryTable | None
 
 
-def of(reader: Reading) -> SummaryTable | None:
+def of(reader: SummaryHolder) -> SummaryTable | None:
     """The summary of the table that is read, whose rows are needed before its turn comes; read once."""
     node = reader.root.value.get("summary")
     if reader.summary is None and is_table(node):
@@ -184,16 +184,16 @@ def of(reader: Reading) -> SummaryTable | None:
     return reader.summary
 
 
-def read(source: Source, node: Node) -> SummaryTable:
+def read(source: Source, node: YamlNode) -> SummaryTable:
     """The summary of a ``summary:`` whose columns are a list; problems go to ``source``."""
-    return _Reader(source).table(node)
+    return _SummaryReader(source).table(node)
 
 
-class _Reader:
+class _SummaryReader:
     def __init__(self, source: Source) -> None:
         self.source = source
 
-    def table(self, node: Node) -> SummaryTable:
+    def table(self, node: YamlNode) -> SummaryTable:
         parts = node.value
         self.known(node, KEYS, "summary key")
         if parts.get("where") is not None:
@@ -217,7 +217,7 @@ class _Reader:
                             self.text(parts.get("about"), "about"), tuple(note for note in notes if note), node.plain(),
                             {name: node.value["top"].keys.get(name, cell) for name, cell in top.items()})  # fmt: skip
 
-    def column(self, node: Node, shared: Mapping[str, Mapping[str, Node]]) -> Across | None:
+    def column(self, node: YamlNode, shared: Mapping[str, Mapping[str, YamlNode]]) -> Across | None:
         if not isinstance(node.value, dict) or "id" not in node.value:
             self.source.say(
                 node,
@@ -232,18 +232,18 @@ class _Reader:
         merged = {key: {**shared.get(key, {}), **variants.get(key, {})} for key in {**shared, **variants}}
         return Across(name, self.text(node.value.get("title"), "title") or name, inputs, merged)
 
-    def metric(self, node: Node, columns: tuple[Across, ...]) -> Metric | None:
+    def metric(self, node: YamlNode, columns: tuple[Across, ...]) -> Metric | None:
         if isinstance(node.value, str):
-            return Metric(None, Cell(node, show=self.formula(node)))
+            return Metric(None, MetricCell(node, show=self.formula(node)))
         if not isinstance(node.value, dict):
             self.source.say(node, f"a row of the summary is the name of a column or a mapping, not {node.kind}")
             return None
         self.known(node, METRIC_KEYS, "key of a metric")
         parts = node.value
         if "heading" in parts:
-            return Metric(self.template(parts["heading"], "heading"), Cell(node), heading=True)
+            return Metric(self.template(parts["heading"], "heading"), MetricCell(node), heading=True)
         base = {key: cell for key, cell in parts.items() if key in CELL_KEYS}
-        cells: dict[str, Cell] = {}
+        cells: dict[str, MetricCell] = {}
         for name, cell in self.mapping(parts.get("cells"), "cells").items():
             if name not in {column.id for column in columns}:
                 self.source.unknown(
@@ -258,7 +258,7 @@ class _Reader:
                 }
                 cells[name] = self.cell(cell, {**inherited, **cell.value})
             else:
-                cells[name] = Cell(cell, text=self.template(cell, "a cell"))
+                cells[name] = MetricCell(cell, text=self.template(cell, "a cell"))
         if not base.keys() & {"show", "text"} and {column.id for column in columns} - {*cells}:
             self.source.say(
                 node, "a metric shows something", "show: weight_gb, or text: a template with formulas in {}"
@@ -273,7 +273,7 @@ class _Reader:
                 self.source.unknown(parts.get("of", node), of, f"variant of column '{column.id}'", [*column.variants])
         return found
 
-    def cell(self, node: Node, parts: Mapping[str, Node]) -> Cell:
+    def cell(self, node: YamlNode, parts: Mapping[str, YamlNode]) -> MetricCell:
         tests = []
         for item in self.items(parts.get("when"), "when"):
             if not isinstance(item.value, dict) or {*item.value} != {"if", "text"}:
@@ -288,7 +288,7 @@ class _Reader:
         form = self.text(parts.get("format"), "format")
         if form and (said := contract.format_problem(form)):
             self.source.say(parts["format"], said)
-        return Cell(
+        return MetricCell(
             node,
             self.text(parts.get("of"), "of"),
             self.formula(parts["show"]) if "show" in parts else "",
@@ -297,7 +297,7 @@ class _Reader:
             tuple(tests),
         )
 
-    def template(self, node: Node, what: str) -> Template | None:
+    def template(self, node: YamlNode, what: str) -> Template | None:
         """Text with formulas in braces."""
         if isinstance(node.value, dict | list) or node.value is None:
             self.source.say(
@@ -318,13 +318,13 @@ class _Reader:
             inner = piece[: digits.start()] if digits else piece
             at = _AT.search(inner)
             formula = (inner[: at.start()] if at else inner).strip()
-            self.formula(Node(formula, node.line, node.column, path=node.path))
+            self.formula(YamlNode(formula, node.line, node.column, path=node.path))
             parts.append(
                 Part("", formula, at[1] if at else "", int(digits[1]) if digits else None, bool(digits and digits[2]))
             )
         return Template(tuple(parts), node)
 
-    def formula(self, node: Node) -> str:
+    def formula(self, node: YamlNode) -> str:
         if isinstance(node.value, bool | dict | list) or node.value is None:
             self.source.say(node, f"a formula is needed here, not {node.kind}")
             return "0"
@@ -339,10 +339,10 @@ class _Reader:
 
     # -- pieces ----------------------------------------------------------------------------------------
 
-    def inputs(self, node: Node, what: str) -> dict[str, Node]:
+    def inputs(self, node: YamlNode, what: str) -> dict[str, YamlNode]:
         return self.mapping(node, what)
 
-    def mapping(self, node: Node | None, what: str) -> dict[str, Node]:
+    def mapping(self, node: YamlNode | None, what: str) -> dict[str, YamlNode]:
         if node is None or node.value is None:
             return {}
         if not isinstance(node.value, dict):
@@ -350,7 +350,7 @@ class _Reader:
             return {}
         return node.value
 
-    def items(self, node: Node | None, what: str) -> list[Node]:
+    def items(self, node: YamlNode | None, what: str) -> list[YamlNode]:
         if node is None or node.value is None:
             return []
         if not isinstance(node.value, list):
@@ -358,7 +358,7 @@ class _Reader:
             return []
         return node.value
 
-    def text(self, node: Node | None, what: str) -> str:
+    def text(self, node: YamlNode | None, what: str) -> str:
         if node is None or node.value is None:
             return ""
         if isinstance(node.value, dict | list):
@@ -366,12 +366,12 @@ class _Reader:
             return ""
         return node.value if isinstance(node.value, str) else node.shown
 
-    def known(self, node: Node, keys: tuple[str, ...], what: str) -> None:
+    def known(self, node: YamlNode, keys: tuple[str, ...], what: str) -> None:
         for name, cell in node.value.items():
             if name not in keys:
                 self.source.unknown(node.keys.get(name, cell), name, what, list(keys))
 
-    def twice(self, names: list[tuple[str, Node]], what: str) -> None:
+    def twice(self, names: list[tuple[str, YamlNode]], what: str) -> None:
         seen: set[str] = set()
         for name, node in names:
             if name in seen:

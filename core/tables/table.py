@@ -20,7 +20,7 @@ from scenario.catalogs.catalog import Catalog
 from scenario.catalogs.hardware import Constants
 from scenario.common import texts, yamltree
 from scenario.common.errors import Problem, TableError, nearest
-from scenario.common.yamltree import Node, Source
+from scenario.common.yamltree import Source, YamlNode
 from scenario.formulas.vectors import Curve, Vectors
 from scenario.model import kinds, serving, shared
 from scenario.model.spec import Column, Parameter, TimeModel
@@ -45,7 +45,7 @@ class Formula:
     """A formula of the table with its place."""
 
     text: str
-    node: Node
+    node: YamlNode
 
 
 @dataclass(frozen=True)
@@ -59,7 +59,7 @@ class Summary:
     rows: tuple[str, ...] = ()
     columns: str = ""
     where: Mapping[str, float | str] = field(default_factory=dict)
-    nodes: Mapping[tuple[str, str], Node] = field(default_factory=dict)
+    nodes: Mapping[tuple[str, str], YamlNode] = field(default_factory=dict)
     table: SummaryTable | None = None
     """In place of all that: metrics by scenarios of their own."""
 
@@ -84,12 +84,12 @@ class Table:
     presets: tuple[str, ...] = ()
     defaults: dict[str, float | str] = field(default_factory=dict)
     parameters: dict[str, dict[str, float | str]] = field(default_factory=dict)
-    columns: dict[str, tuple[Column, Node]] = field(default_factory=dict)
+    columns: dict[str, tuple[Column, YamlNode]] = field(default_factory=dict)
     where: Formula | None = None
     sort: tuple[tuple[str, bool], ...] = ()
     summary: Summary = field(default_factory=Summary)
-    summary_node: Node | None = None
-    sort_nodes: tuple[Node, ...] = ()
+    summary_node: YamlNode | None = None
+    sort_nodes: tuple[YamlNode, ...] = ()
     extras: Extras | None = None
     """What an analyst added to the workbook that the table was read from."""
     notes: tuple[str, ...] = ()
@@ -112,11 +112,11 @@ def time_models(table: Table, host: Host) -> list[TimeModel]:
     return [model for name, model in host.time_models.items() if name in used]
 
 
-def from_mapping(data: Mapping[Any, Any]) -> tuple[Source, Node]:
+def from_mapping(data: Mapping[Any, Any]) -> tuple[Source, YamlNode]:
     """A tree for a table given as Python data; a value's place is its path. Numpy and other scalars become plain ones."""
     count = 0
 
-    def build(value: Any, path: str, depth: int) -> Node:
+    def build(value: Any, path: str, depth: int) -> YamlNode:
         nonlocal count
         count += 1
         if depth > yamltree.MAX_DEPTH:
@@ -128,26 +128,26 @@ def from_mapping(data: Mapping[Any, Any]) -> tuple[Source, Node]:
         if isinstance(value, str) and (bad := texts.CONTROL.search(value)):
             raise TableError(Problem(f"there is a control character ({texts.escaped(bad[0])}) in this text", place=path))
         if isinstance(value, str | bool | int | float) or value is None:
-            return Node(value, 0, 0, path=path)
+            return YamlNode(value, 0, 0, path=path)
         if isinstance(value, numbers.Real | Decimal):
-            return Node(float(value), 0, 0, path=path)
+            return YamlNode(float(value), 0, 0, path=path)
         if isinstance(value, Mapping | Sequence) and count + len(value) > yamltree.MAX_NODES:
             raise TableError(Problem(f"the table holds more than {yamltree.MAX_NODES:,} values", place=path))
         if isinstance(value, Mapping):
             return mapping(value, path, depth)
         if isinstance(value, Sequence) and not isinstance(value, bytes | bytearray | memoryview):
-            return Node([build(item, f"{path}[{index}]", depth + 1) for index, item in enumerate(value)], 0, 0, path=path)
+            return YamlNode([build(item, f"{path}[{index}]", depth + 1) for index, item in enumerate(value)], 0, 0, path=path)
         hint = "a set has no order; give a list" if isinstance(value, set | frozenset) else ""
         raise TableError(Problem(f"a table holds numbers, texts, lists and mappings, not {type(value).__name__}", hint, place=path))
 
-    def mapping(value: Mapping[Any, Any], path: str, depth: int) -> Node:
-        node = Node({}, 0, 0, path=path)
+    def mapping(value: Mapping[Any, Any], path: str, depth: int) -> YamlNode:
+        node = YamlNode({}, 0, 0, path=path)
         for key, item in value.items():
             name = str(key)
             below = f"{path}.{name}" if path else name
             if name in node.value:
                 raise TableError(Problem(f"the key '{name}' stands here a second time", place=path))
-            node.keys[name] = Node(name, 0, 0, path=below)
+            node.keys[name] = YamlNode(name, 0, 0, path=below)
             node.value[name] = build(item, below, depth + 1)
         return node
 
@@ -199,6 +199,6 @@ def _ends(parameter: Parameter) -> tuple[tuple[float, bool], float]:
     return (low, False) if parameter.above is None else (parameter.above, True), math.inf if parameter.high is None else parameter.high
 
 
-def unknown_column(source: Source, node: Node | None, name: str, known: Sequence[str]) -> Problem:
+def unknown_column(source: Source, node: YamlNode | None, name: str, known: Sequence[str]) -> Problem:
     """The problem of naming a column that is not there."""
     return source.problem(node, f"unknown column '{name}'", nearest(name, known))

@@ -10,7 +10,7 @@ import polars as pl
 
 from scenario.catalogs import aliases, catalog, series
 from scenario.common.errors import FormulaError, nearest
-from scenario.common.yamltree import Node, Source
+from scenario.common.yamltree import Source, YamlNode
 from scenario.formulas.vectors import Curve, Profile, Tree
 from scenario.model import acceptance, kinds, stacks
 from scenario.model.spec import Column, Parameter
@@ -32,7 +32,7 @@ class ValueReader:
 
     keys: tuple[str, ...] = ()
 
-    def __init__(self, source: Source, root: Node, host: Host, max_rows: int) -> None:
+    def __init__(self, source: Source, root: YamlNode, host: Host, max_rows: int) -> None:
         self.source, self.root, self.host, self.max_rows = source, root, host, max_rows
         self.parameters = parameter_specs(host)
         self.profiles: dict[str, Profile] = {}
@@ -41,7 +41,7 @@ class ValueReader:
         self.stacks: dict[str, Stack] = {}
         self.catalog = catalog.builtin()
         self.parts: dict[str, Any] = {}
-        self.broken: dict[str, tuple[Column, Node]] = {}
+        self.broken: dict[str, tuple[Column, YamlNode]] = {}
         self.summary: SummaryTable | None = None
         """The summary, once it is read; it makes rows."""
 
@@ -49,11 +49,11 @@ class ValueReader:
         """The rows as given: a frame of inputs, null where a row says nothing. Each kind of file has its own."""
         raise NotImplementedError
 
-    def section(self, node: Node | None, what: str) -> dict[str, Node]:
+    def section(self, node: YamlNode | None, what: str) -> dict[str, YamlNode]:
         """The entries of a mapping, or none with a problem noted."""
         return catalog.mapping(self.source, node, what)
 
-    def text(self, node: Node | None, what: str) -> str:
+    def text(self, node: YamlNode | None, what: str) -> str:
         """A text, or an empty one with a problem noted."""
         if node is None or node.value is None:
             return ""
@@ -62,7 +62,7 @@ class ValueReader:
             return ""
         return str(node.value) if isinstance(node.value, str) else node.shown
 
-    def value(self, name: str, parameter: Parameter, node: Node) -> float | str | None:
+    def value(self, name: str, parameter: Parameter, node: YamlNode) -> float | str | None:
         """One checked value, or None with a problem noted."""
         value = node.value
         if name == "gpus":
@@ -76,7 +76,7 @@ class ValueReader:
             return None
         return self.name_of("tree", node, self.trees) if parameter.kind == "tree" else self.plain_value(name, parameter, node)
 
-    def plain_value(self, name: str, parameter: Parameter, node: Node) -> float | str | None:
+    def plain_value(self, name: str, parameter: Parameter, node: YamlNode) -> float | str | None:
         """A checked number, choice or name of a model, or None with a problem noted."""
         text = kinds.is_text(parameter)
         value = node.shown if text and not isinstance(node.value, str) else node.value
@@ -92,11 +92,11 @@ class ValueReader:
             return None
         return value if isinstance(value, str) else float(value)
 
-    def input(self, name: str, known: Mapping[str, Parameter], node: Node) -> float | str | None:
+    def input(self, name: str, known: Mapping[str, Parameter], node: YamlNode) -> float | str | None:
         """The checked value of an input that names something, or of a parameter in ``known``."""
         return self.value(name, known[name], node) if name in known else self.core(name, node)
 
-    def name_of(self, what: str, node: Node, known: Sequence[str] | Mapping[str, Any]) -> str | None:
+    def name_of(self, what: str, node: YamlNode, known: Sequence[str] | Mapping[str, Any]) -> str | None:
         """A text that must be one of ``known``."""
         if not isinstance(node.value, str | int | float) or isinstance(node.value, bool) or node.value == "":
             self.source.say(node, f"a {what} is named by a text, not {node.kind}")
@@ -107,7 +107,7 @@ class ValueReader:
             return None
         return name
 
-    def core(self, name: str, node: Node) -> str | None:
+    def core(self, name: str, node: YamlNode) -> str | None:
         """The checked value of an input that names something: model, GPU, method, time model."""
         if name == "method":
             return self.stack(node)
@@ -115,7 +115,7 @@ class ValueReader:
             return self.name_of("time model", node, self.host.time_models)
         return self.entry("models", "model", node) if name == "model" else self.entry("gpus", "GPU", node)
 
-    def entry(self, kind: str, what: str, node: Node) -> str | None:
+    def entry(self, kind: str, what: str, node: YamlNode) -> str | None:
         """The name of a model or GPU of the catalog, however it is written."""
         known = self.catalog.models if kind == "models" else self.catalog.gpus
         found = aliases.find(kind, node.value, known) if isinstance(node.value, str) else None
@@ -124,7 +124,7 @@ class ValueReader:
             return None
         return found or self.name_of(what, node, known)
 
-    def stack(self, node: Node) -> str | None:
+    def stack(self, node: YamlNode) -> str | None:
         """The canonical name of a method stack."""
         if not isinstance(node.value, str) or not node.value.strip():
             self.source.say(node, f"a method is named by a text, not {node.kind}")
@@ -137,7 +137,7 @@ class ValueReader:
         self.stacks[stack.name] = stack
         return stack.name
 
-    def profile_value(self, node: Node) -> str | None:
+    def profile_value(self, node: YamlNode) -> str | None:
         """The name of a profile that is named, or given as rates."""
         text = isinstance(node.value, str)
         if text and node.value in self.profiles:
@@ -153,7 +153,7 @@ class ValueReader:
             self.source.say(node, said, hint or "name one under profiles:, or give rates: [0.8, 0.6]")
         return None
 
-    def profile_in_place(self, node: Node) -> Profile | None:
+    def profile_in_place(self, node: YamlNode) -> Profile | None:
         """The profile that a list, a text or a mapping of one kind of rates makes."""
         if isinstance(node.value, str):
             return series.from_text(self.source, node)
@@ -165,7 +165,7 @@ class ValueReader:
         self.source.say(node, "a profile given in place is one list of rates", "{conditional: [0.7, 0.65]} or [0.7, 0.46]")
         return None
 
-    def dialects(self, found: Mapping[str, list[tuple[Any, Node]]], key: str, gamma: float | None) -> None:
+    def dialects(self, found: Mapping[str, list[tuple[Any, YamlNode]]], key: str, gamma: float | None) -> None:
         """Note a problem where one place says how much is accepted in ways that contradict each other."""
         given = {name: found[name] for name in acceptance.DIALECTS if any(value is not None for value, _ in found.get(name, []))}
         if len(given) < 2:
@@ -181,7 +181,7 @@ class ValueReader:
         profile = self.profiles.get(str(value)) if name == "acceptance" else None
         return profile.lengths if profile else None
 
-    def formula(self, node: Node | None, what: str) -> Formula | None:
+    def formula(self, node: YamlNode | None, what: str) -> Formula | None:
         """A formula that can be parsed, or None with a problem noted."""
         if node is None:
             return None
@@ -197,7 +197,7 @@ class ValueReader:
         return Formula(text, node)
 
 
-def items(node: Node | None) -> list[Node]:
+def items(node: YamlNode | None) -> list[YamlNode]:
     """The parts of a list, or the one value that stands for it; none for a blank."""
     if node is None or node.value is None:
         return []

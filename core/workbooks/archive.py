@@ -62,7 +62,7 @@ class _Entities(Exception):
     """A part declares a document type, and with it perhaps entities."""
 
 
-class _Builder(ElementTree.TreeBuilder):
+class _XmlBuilder(ElementTree.TreeBuilder):
     """Builds a tree without namespaces; refuses document types, in whatever encoding they come."""
 
     def start(self, tag: str, attrs: dict[str, str], /) -> ElementTree.Element:
@@ -200,7 +200,7 @@ class Workbook:
         """A small part parsed, namespaces taken off."""
         data = self.read(part)
         with self.whole(part):
-            parser = ElementTree.XMLParser(target=_Builder())
+            parser = ElementTree.XMLParser(target=_XmlBuilder())
             parser.feed(data)
             root: ElementTree.Element = parser.close()
             return root

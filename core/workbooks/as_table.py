@@ -7,7 +7,7 @@ from typing import Any
 
 import polars as pl
 
-from scenario.common.yamltree import Node, Source
+from scenario.common.yamltree import Source, YamlNode
 from scenario.model import kinds, shared
 from scenario.registry.loaded import Host
 from scenario.tables.reader import CORE, Reader
@@ -27,7 +27,7 @@ class WorkbookReader(Reader):
     """Reads the tree like any table, with the rows of the sheet in place of grid and rows."""
 
     def __init__(
-        self, source: Source, root: Node, host: Host, max_rows: int, found: RowReader, left_out: Node | None = None
+        self, source: Source, root: YamlNode, host: Host, max_rows: int, found: RowReader, left_out: YamlNode | None = None
     ) -> None:
         super().__init__(source, root, host, max_rows)
         self.found, self.left_out = found, left_out

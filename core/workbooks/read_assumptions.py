@@ -8,7 +8,7 @@ from scenario.book import timing
 from scenario.book.book import Book, Scalar
 from scenario.book.scope import scalar_name
 from scenario.common.errors import nearest
-from scenario.common.yamltree import Node
+from scenario.common.yamltree import YamlNode
 from scenario.model import shared
 from scenario.workbooks.cells import Cell
 from scenario.workbooks.form import BY_TITLE, DEFAULT
@@ -19,7 +19,7 @@ Found = dict[str, tuple[str, Cell | None]]
 """The place and the cell of each assumption's value."""
 
 
-def read_assumptions(sheets: Sheets, root: Node, base: Book) -> None:
+def read_assumptions(sheets: Sheets, root: YamlNode, base: Book) -> None:
     """Put the values of the sheet Assumptions into the table's tree; say which rows are gone, and which are not known."""
     found = _found(sheets)
     if found is None:
@@ -66,7 +66,7 @@ def unused_time_models(sheets: Sheets, base: Book) -> set[str]:
     return set(sheets.host.time_models) - there
 
 
-def _take(sheets: Sheets, root: Node, base: Book, scalar: Scalar, place: str, cell: Cell | None) -> None:
+def _take(sheets: Sheets, root: YamlNode, base: Book, scalar: Scalar, place: str, cell: Cell | None) -> None:
     name, parameter = scalar.name, scalar.parameter
     value = sheets.value_of(place, cell, parameter)
     if value is BAD or value == scalar.value:
@@ -95,7 +95,7 @@ def _path(sheets: Sheets, name: str, owner: str, base: Book) -> tuple[str, ...]:
     return "parameters", owner, next(plain for key, plain in own if scalar_name(method, key) == name)
 
 
-def _unknown(sheets: Sheets, root: Node, base: Book, name: str, place: str, cell: Cell | None) -> None:
+def _unknown(sheets: Sheets, root: YamlNode, base: Book, name: str, place: str, cell: Cell | None) -> None:
     """A row that the sheet Source does not explain: a default all the same, or nothing that this engine knows."""
     short = name.removeprefix(DEFAULT)
     parameter = {**shared.INPUTS, **shared.SCALARS}.get(short) if short != name else None

@@ -14,7 +14,7 @@ from scenario.book.assemble import assemble
 from scenario.book.book import Book
 from scenario.catalogs import catalog
 from scenario.common import inputs
-from scenario.common.yamltree import Node, Source
+from scenario.common.yamltree import Source, YamlNode
 from scenario.model import stacks
 from scenario.registry.loaded import Host
 from scenario.tables.reader import CORE, Reader
@@ -77,7 +77,7 @@ def _table(sheets: Sheets) -> tuple[Table, Reading]:
     return table, found
 
 
-def _base(sheets: Sheets, root: Node, header: Header) -> Book:
+def _base(sheets: Sheets, root: YamlNode, header: Header) -> Book:
     """What the engine would assume by the Source sheet alone: what cells say is compared with this.
 
     It has the features and the optional inputs whose columns the workbook has.
@@ -88,9 +88,9 @@ def _base(sheets: Sheets, root: Node, header: Header) -> Book:
     row |= {name: value for name, value in OPTIONAL.items() if {name, name + GIVEN} & header.columns.keys()}
     models = list(host.time_models) if "time_model" + GIVEN in header.columns else []
     listed = [{**row, "time_model": model} for model in models] or [row]
-    cells = [Node({name: at(value, "rows") for name, value in one.items()}, 0, 0) for one in listed]
+    cells = [YamlNode({name: at(value, "rows") for name, value in one.items()}, 0, 0) for one in listed]
     parts = {key: node for key, node in root.value.items() if key != "summary"}  # which may start at rows that are not here
-    with_row = Node({**parts, "rows": Node(cells, 0, 0)}, 0, 0, keys=dict(root.keys))
+    with_row = YamlNode({**parts, "rows": YamlNode(cells, 0, 0)}, 0, 0, keys=dict(root.keys))
     table = Reader(Source(f"{sheets.workbook.path}, sheet Source", ""), with_row, host, sheets.max_rows).table()
     table.features = selection.seen(header.columns)
     table.stacks |= _offered(sheets)
@@ -105,7 +105,7 @@ def _offered(sheets: Sheets) -> dict[str, stacks.Stack]:
     return {stack.name: stack for stack in found if stack}
 
 
-def _choices(sheets: Sheets, root: Node, rows: RowReader, base: Book) -> None:
+def _choices(sheets: Sheets, root: YamlNode, rows: RowReader, base: Book) -> None:
     """What the Summary was made to show, it shows again."""
     for witness in sheets.witnesses:
         for place, name, cell in chosen(sheets.workbook, witness):

@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from scenario.book.book import Book, EntityTable
-from scenario.common.yamltree import Node
+from scenario.common.yamltree import YamlNode
 from scenario.model import entities
 from scenario.model.spec import Parameter
 from scenario.workbooks.cells import Cell, Row, blank, letter
@@ -20,7 +20,7 @@ NOTES = ("name", "title", "doc", "price_source", "source")
 PRICE = "usd_per_hour"
 
 
-def read_catalogs(sheets: Sheets, root: Node, base: Book) -> None:
+def read_catalogs(sheets: Sheets, root: YamlNode, base: Book) -> None:
     """Put what the catalog sheets say otherwise than the engine into the table's tree."""
     for name, fields in TYPED.items():
         header = sheets.header(TITLES[name], ("name",)) if name in base.tables else None
@@ -36,7 +36,7 @@ class _Catalog:
     """One catalog sheet whose blue cells are inputs."""
 
     def __init__(
-        self, sheets: Sheets, root: Node, header: Header, table: EntityTable, fields: Mapping[str, Parameter]
+        self, sheets: Sheets, root: YamlNode, header: Header, table: EntityTable, fields: Mapping[str, Parameter]
     ) -> None:
         self.sheets, self.root, self.header, self.table = sheets, root, header, table
         self.title = TITLES[table.name]
@@ -115,7 +115,7 @@ class _Catalog:
             node = at(None, place) if value is None else self.price(name, value, place)
             self.sheets.set(self.root, ("prices", name), node)
 
-    def price(self, name: str, value: float, place: str, source: Node | None = None) -> Node:
+    def price(self, name: str, value: float, place: str, source: YamlNode | None = None) -> YamlNode:
         """A price with the source that was typed beside it, or that the table gives its prices already."""
         prices = self.root.value.get("prices")
         old = prices.value.get(name) if prices is not None and isinstance(prices.value, dict) else None

@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 from scenario.book.book import Book
-from scenario.common.yamltree import Node
+from scenario.common.yamltree import YamlNode
 from scenario.model import shared
 from scenario.workbooks.cells import Row
 from scenario.workbooks.found import Header, listing
 from scenario.workbooks.sheets import Sheets, at
 
 
-def read_formulas(sheets: Sheets, root: Node, base: Book) -> None:
+def read_formulas(sheets: Sheets, root: YamlNode, base: Book) -> None:
     """Put changed formulas of the table's own columns into its tree; of the engine's, say that they do not count."""
     header = sheets.header("Formulas", ("sheet", "column", "formula"))
     if header is None:

@@ -6,7 +6,7 @@ from dataclasses import dataclass, field
 
 from scenario.book.book import Book
 from scenario.catalogs import series
-from scenario.common.yamltree import Node
+from scenario.common.yamltree import YamlNode
 from scenario.formulas.vectors import POSITIONS, Profile
 from scenario.workbooks.cells import Cell, Row
 from scenario.workbooks.found import ANY, RATE, Header
@@ -19,7 +19,7 @@ DIALECTS = {"marginal": ("p", "rates", RATE), "conditional": ("a", "conditional"
 Said = dict[str, Cell | None]
 
 
-def read_profiles(sheets: Sheets, root: Node, base: Book) -> None:
+def read_profiles(sheets: Sheets, root: YamlNode, base: Book) -> None:
     """Put the profiles that the sheet gives otherwise than the engine into the table's tree."""
     header = sheets.header("Profiles", ("profile", "p1"))
     if header is None:
@@ -33,7 +33,7 @@ def read_profiles(sheets: Sheets, root: Node, base: Book) -> None:
     sheets.come_back(header, seen, base.vectors.profiles)
 
 
-def _profile(sheets: Sheets, root: Node, header: Header, row: Row, name: str, old: Profile | None) -> None:
+def _profile(sheets: Sheets, root: YamlNode, header: Header, row: Row, name: str, old: Profile | None) -> None:
     mark, key, _ = DIALECTS[old.given if old else "marginal"]
     rates = _rates(sheets, header, row, old.given if old else "marginal")
     said = {note: header.cell(row, note) for note in SAID}
@@ -66,7 +66,7 @@ def _said_anew(sheets: Sheets, sheet: str, said: Said) -> bool:
     return any(sheets.edited(sheet, cell) is not None for cell in said.values())
 
 
-def _series(sheets: Sheets, root: Node, path: tuple[str, str, str], values: Node, said: Said) -> None:
+def _series(sheets: Sheets, root: YamlNode, path: tuple[str, str, str], values: YamlNode, said: Said) -> None:
     """Put a profile or a curve into the tree, with what the sheet says beside its numbers."""
     section, name, key = path
     old = root.value.get(section)
@@ -91,7 +91,7 @@ class _Curve:
     points: list[list[float]] = field(default_factory=list)
 
 
-def read_curves(sheets: Sheets, root: Node, base: Book) -> None:
+def read_curves(sheets: Sheets, root: YamlNode, base: Book) -> None:
     """Put the curves that the sheet gives otherwise than the table into its tree."""
     header = sheets.header("Curves", ("curve", "x", "y")) if base.vectors.curves else None
     if header is None:

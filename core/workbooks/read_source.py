@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from scenario.common import yamltree
 from scenario.common.errors import TableError
-from scenario.common.yamltree import Node
+from scenario.common.yamltree import YamlNode
 from scenario.result import LEFT_OUT
 from scenario.workbooks.cells import Row, rows
 from scenario.workbooks.form import PIECE, PIECES, SOURCE_FIRST
@@ -15,7 +15,7 @@ LAST = 100_000
 """The last row of the sheet that is read."""
 
 
-def read_source(sheets: Sheets) -> Node:
+def read_source(sheets: Sheets) -> YamlNode:
     """The table as the sheet Source tells it, without rows."""
     lines = _lines(sheets)
     sheets.left_out = _left_out(sheets, [line.removeprefix(LEFT_OUT) for line in lines if line.startswith(LEFT_OUT)])
@@ -54,11 +54,11 @@ def _line(row: Row) -> str:
     return text
 
 
-def _parsed(sheets: Sheets, lines: list[str]) -> Node:
+def _parsed(sheets: Sheets, lines: list[str]) -> YamlNode:
     return yamltree.parse("\n".join(lines) + "\n", f"{sheets.workbook.path}, sheet Source")[1]
 
 
-def _left_out(sheets: Sheets, lines: list[str]) -> Node | None:
+def _left_out(sheets: Sheets, lines: list[str]) -> YamlNode | None:
     """The grid and rows that the table's ``where`` kept out of the workbook."""
     if not lines:
         return None
@@ -71,7 +71,7 @@ def _left_out(sheets: Sheets, lines: list[str]) -> Node | None:
     return node if isinstance(node.value, dict) else None
 
 
-def _relocate(node: Node, place: str = "") -> None:
+def _relocate(node: YamlNode, place: str = "") -> None:
     """Give every value of the Source sheet its cell as its place, or ``place``."""
     stack = [node]
     while stack:

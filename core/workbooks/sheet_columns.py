@@ -7,7 +7,7 @@ from collections.abc import Iterator
 
 from scenario.book.book import Book
 from scenario.common.errors import nearest
-from scenario.common.yamltree import Node
+from scenario.common.yamltree import YamlNode
 from scenario.model import serving, shared
 from scenario.model.spec import Parameter
 from scenario.tables.reader import CORE, Reader
@@ -27,7 +27,7 @@ class Columns:
         self.owner, self.header = owner, header
         self.known: dict[str, Parameter | None] = {"id": None, **dict.fromkeys((*CORE, "time_model"))}
         """What each input may be; None for a name."""
-        specs = Reader(owner.source, Node({}, 0, 0), owner.host, owner.max_rows).parameters
+        specs = Reader(owner.source, YamlNode({}, 0, 0), owner.host, owner.max_rows).parameters
         self.known |= {**shared.INPUTS, **serving.INPUTS, **specs}
         self.inputs = dict(self._inputs())
         """The columns that are inputs, by the input's own name."""

@@ -6,7 +6,7 @@ from collections.abc import Collection, Iterable, Iterator
 from typing import Any
 
 from scenario.common.errors import nearest
-from scenario.common.yamltree import Node, Source
+from scenario.common.yamltree import Source, YamlNode
 from scenario.model.spec import Parameter
 from scenario.registry.loaded import Host
 from scenario.workbooks.archive import SheetPart, Workbook
@@ -29,7 +29,7 @@ class Sheets(Faults):
         super().__init__(Source(workbook.path, "", digest), Reading(notes=list(workbook.notes)))
         self.workbook, self.host, self.max_rows = workbook, host, max_rows
         self.keep_shown, self.overrides = shown, overrides
-        self.left_out: Node | None = None
+        self.left_out: YamlNode | None = None
         """The rows that the table's ``where`` kept out of the workbook."""
         self.places: dict[str, OldSheet] = {}
         self.witnesses: list[Witness] = []
@@ -138,17 +138,17 @@ class Sheets(Faults):
         """The value of an input by column."""
         return self.value_of(header.place(name, row.number), header.cell(row, name), parameter)
 
-    def set(self, root: Node, path: tuple[str, ...], node: Node) -> None:
+    def set(self, root: YamlNode, path: tuple[str, ...], node: YamlNode) -> None:
         """Put a value into the tree, making mappings on the way."""
         for key in path[:-1]:
             below = root.value.get(key)
             if below is None or not isinstance(below.value, dict):
-                below = Node({}, 0, 0, path=node.path)
+                below = YamlNode({}, 0, 0, path=node.path)
                 root.value[key] = below
-                root.keys.setdefault(key, Node(key, 0, 0, path=node.path))
+                root.keys.setdefault(key, YamlNode(key, 0, 0, path=node.path))
             root = below
         root.value[path[-1]] = node
-        root.keys[path[-1]] = Node(path[-1], 0, 0, path=node.path)
+        root.keys[path[-1]] = YamlNode(path[-1], 0, 0, path=node.path)
 
 
 def _heads(row: Row) -> Iterator[tuple[str, int]]:
@@ -158,11 +158,11 @@ def _heads(row: Row) -> Iterator[tuple[str, int]]:
             yield " ".join(str(cell.value).split())[:255], column
 
 
-def at(value: Any, place: str) -> Node:
+def at(value: Any, place: str) -> YamlNode:
     """A value of the table's tree that stands in a cell."""
-    return Node(value, 0, 0, path=place)
+    return YamlNode(value, 0, 0, path=place)
 
 
-def mapping_at(parts: dict[str, Node], place: str) -> Node:
+def mapping_at(parts: dict[str, YamlNode], place: str) -> YamlNode:
     """A mapping of such values."""
-    return Node(parts, 0, 0, keys=dict(parts), path=place)
+    return YamlNode(parts, 0, 0, keys=dict(parts), path=place)

@@ -51,7 +51,7 @@ RESULTS = (
 
 
 @dataclass(frozen=True)
-class Column:
+class SheetColumn:
     """One column of the Scenarios sheet.
 
     ``band`` is INPUT, RESULT, MORE INPUT (inputs that no row gives yet), APPLIED (what applies to the row),
@@ -73,9 +73,9 @@ class Layout:
 
     book: Book
     rows: int
-    columns: dict[str, Column] = field(default_factory=dict)
+    columns: dict[str, SheetColumn] = field(default_factory=dict)
     key: tuple[str, ...] = ()
-    helpers: dict[str, dict[str, Column]] = field(default_factory=dict)
+    helpers: dict[str, dict[str, SheetColumn]] = field(default_factory=dict)
     """The columns of the sheets that stand beside Scenarios row for row, by sheet and name."""
 
     @property
@@ -172,10 +172,10 @@ def lay_out(book: Book, rows: int, key: tuple[str, ...]) -> Layout:
         beside = layout.helpers.setdefault(helper.sheet, {})
         letter = get_column_letter(len(beside) + 2)
         addresses.letters[helper.name], addresses.elsewhere[helper.name] = letter, helper.sheet
-        beside[helper.name] = Column(helper.name, "CALC", letter, "", helper)
+        beside[helper.name] = SheetColumn(helper.name, "CALC", letter, "", helper)
     for name, band, item, doc in plan:
         formula = _own_formula(layout, addresses, name) if item is None else _formula(layout, addresses, item)
-        layout.columns[name] = Column(name, band, addresses.letters[name], formula, item, doc)
+        layout.columns[name] = SheetColumn(name, band, addresses.letters[name], formula, item, doc)
     for sheet, beside in layout.helpers.items():
         reference = partial(addresses.reference, here=sheet)
         for name, column in beside.items():

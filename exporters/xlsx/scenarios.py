@@ -14,7 +14,7 @@ from scenario import Result
 from scenario.exporters.xlsx import style as _style
 from scenario.exporters.xlsx.assumptions import validation_for
 from scenario.exporters.xlsx.cells import Sheet
-from scenario.exporters.xlsx.layout import Column, Layout
+from scenario.exporters.xlsx.layout import Layout, SheetColumn
 from scenario.exporters.xlsx.splice import ROW, ColumnXml
 from scenario.exporters.xlsx.tabled import add_table, widths
 from scenario.workbooks.form import BY_TITLE, FIRST
@@ -56,7 +56,7 @@ def scenarios(
     return sheet, recipe
 
 
-def _head(sheet: Sheet, index: int, column: Column, begins: bool) -> ColumnXml:
+def _head(sheet: Sheet, index: int, column: SheetColumn, begins: bool) -> ColumnXml:
     """Write what stands above the rows of a column; gives the recipe for its cells. ``begins``: a band begins here."""
     item = column.item
     sheet.put(2, index, column.band if begins else None, f"scn.band.{column.band.lower().replace(' ', '')}")
@@ -70,7 +70,7 @@ def _head(sheet: Sheet, index: int, column: Column, begins: bool) -> ColumnXml:
     return ColumnXml(column.name, column.letter, dummy.style_id, column.formula, kind)
 
 
-def _width(result: Result, column: Column) -> float:
+def _width(result: Result, column: SheetColumn) -> float:
     item = column.item
     if item is None:
         return 9.5
@@ -107,7 +107,7 @@ def _as_text(frame: pl.DataFrame, name: str) -> pl.Expr:
     return pl.when(value == value.floor()).then(whole).otherwise(digits).fill_null("")
 
 
-def _text(column: Column) -> str:
+def _text(column: SheetColumn) -> str:
     if column.item is None:
         return column.doc
     if column.item.lookup is not None:
@@ -115,7 +115,7 @@ def _text(column: Column) -> str:
     return column.item.text if column.formula else "input"
 
 
-def _comment(column: Column) -> Comment:
+def _comment(column: SheetColumn) -> Comment:
     item = column.item
     lines = [column.name + (f" [{item.unit}]" if item and item.unit else "")]
     if item:
@@ -145,7 +145,7 @@ def _validations(sheet: Sheet, layout: Layout) -> None:
             validation.add(f"{column.letter}{FIRST}:{column.letter}{layout.last}")
 
 
-def _paint(sheet: Sheet, layout: Layout, columns: list[Column]) -> None:
+def _paint(sheet: Sheet, layout: Layout, columns: list[SheetColumn]) -> None:
     for first, last in layout.computed_runs:
         area = f"{first}{FIRST}:{last}{layout.last}"
         over = FormulaRule(

@@ -18,7 +18,7 @@ from scenario.catalogs import catalog
 from scenario.cli.commands import main
 from scenario.common import emit, texts, yamltree
 from scenario.common.errors import TableError
-from scenario.common.yamltree import Node
+from scenario.common.yamltree import YamlNode
 from scenario.registry import host
 from scenario.tables.blocks import leading, split
 from scenario.tables.export_table import to_yaml
@@ -276,6 +276,6 @@ def test_the_command_writes_whole_files_and_never_its_source(tmp_path: Path) -> 
 def test_a_mapping_is_a_table_too() -> None:
     """The places of a table given as Python data play no part in what is written."""
     source, node = from_mapping({"version": 1, "rows": [ROW]})
-    assert isinstance(node, Node)
+    assert isinstance(node, YamlNode)
     assert source.file == "table"
     assert to_yaml(load({"version": 1, "rows": [ROW]}, HOST), HOST).startswith("version: 1\ntitle: table\n\nrows:\n  - {model: llama-3-8b, ")

@@ -76,6 +76,16 @@ def test_no_files_import_each_other_in_a_circle() -> None:
         pytest.fail(f"a circle: {' -> '.join(error.args[1])}")
 
 
+def test_no_two_classes_have_one_name() -> None:
+    """A class's name says which class it is, wherever it is read."""
+    found: dict[str, list[str]] = {}
+    for name, path in MODULES.items():
+        for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
+            if isinstance(node, ast.ClassDef):
+                found.setdefault(node.name, []).append(name)
+    assert {name: places for name, places in found.items() if len(places) > 1} == {}
+
+
 def test_every_package_is_listed_for_the_wheel() -> None:
     """A folder with modules is a package that pyproject.toml names."""
     text = (ROOT / "pyproject.toml").read_text(encoding="utf-8")
