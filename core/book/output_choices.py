@@ -8,6 +8,7 @@ from scenario.common.errors import FormulaError
 from scenario.formulas import facts
 from scenario.formulas.expr import Node
 from scenario.model import serving
+from scenario.model.labels import label
 from scenario.tables.table import unknown_column
 
 SUMMARY_ROWS = (
@@ -75,7 +76,7 @@ def summary_view(scope: Scope) -> SummaryView | None:
     asked = scope.table.summary.table
     if asked is None:
         return None
-    titles = {name: item.title or name.replace("_", " ") for name, item in scope.fields.items()}
+    titles = {name: label(name, item.title) for name, item in scope.fields.items()}
     names = {*scope.fields, *scope.scalars}
     known = {name: fact for name, fact in scope.env.items() if name in names}
     builder = Builder(scope.tree, known, scope.scalars, titles, scope.table.rows["id"].to_list(), scope.table.source)

@@ -78,6 +78,15 @@ class SummaryView:
     top: tuple[tuple[str, str], ...] = ()
     about: str = ""
     notes: tuple[Text, ...] = ()
+    chosen_columns: Mapping[int, int] = field(default_factory=dict)
+    """Columns in whose place a reader chose to see another, by position."""
+    chosen_lines: Mapping[int, int] = field(default_factory=dict)
+    """Metrics in whose place another is shown, by position among the lines without headings."""
+
+    @property
+    def metrics(self) -> tuple[Line, ...]:
+        """The lines without headings."""
+        return tuple(line for line in self.lines if not line.heading)
 
     @property
     def nodes(self) -> Iterator[tuple[Node, str]]:
@@ -118,7 +127,16 @@ class Builder:
                           for name in table.top if name not in self.scalars]  # fmt: skip
         columns = tuple((column.id, column.title) for column in table.columns)
         notes = tuple(self.text(note) for note in table.notes)
-        return SummaryView(columns, tuple(lines), tuple(table.top.items()), table.about, notes)
+        places = {name: place for place, (name, _) in enumerate(columns)}
+        across = {places[name]: places[other] for name, other in table.chosen_columns.items() if {name, other} <= places.keys()}
+        return SummaryView(columns, tuple(lines), tuple(table.top.items()), table.about, notes, across, self.chosen(table, lines))
+
+    def chosen(self, table: asked.SummaryTable, lines: list[Line]) -> dict[int, int]:
+        """The metrics that are shown in place of others, by position."""
+        metrics = [line for line in lines if not line.heading]
+        named = {line.cells[0].field: place for place, line in enumerate(metrics) if line.extra and line.cells}
+        found = {number - 1: other - 1 for number, other in table.chosen_rows.items() if isinstance(other, int)}
+        return found | {number - 1: named[other] for number, other in table.chosen_rows.items() if other in named and isinstance(other, str)}
 
     def line(self, table: asked.SummaryTable, metric: asked.Metric) -> Line:
         note = self.text(metric.note) if metric.note else ()

@@ -46,7 +46,12 @@ def run(table: str, target: str | None, format: str | None, max_rows: int | None
         from scenario.cli import terminal
 
         _tell_lost(book.table, computed, quiet)
-        terminal.print_result(computed)
+        if computed.book.summary is not None and computed.full.height:
+            from scenario.cli.terminal_summary import print_summary
+
+            print_summary(computed, computed.book.summary, written is not None)
+        else:
+            terminal.print_result(computed)
     if written is not None and target:
         wrote(target, written, quiet)
 

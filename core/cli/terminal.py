@@ -71,6 +71,13 @@ def print_result(result: Result) -> None:
     console.print(Text("; ".join(_foot(result, all_well, left_out)), style="dim"))
 
 
+def rows_said(result: Result) -> str:
+    """How many rows there are, and what their times rest on."""
+    frame = result.frame
+    well = "status" in frame.columns and frame.height > 0 and bool((frame["status"] == "ok").all())
+    return "; ".join(_foot(result, well, ["status"]))
+
+
 def _what_varies(result: Result) -> tuple[list[str], list[str]]:
     """The inputs that were typed and differ between rows, and those that are one for all."""
     frame, table = result.frame, result.book.table

@@ -9,7 +9,8 @@ import polars as pl
 
 from scenario.book.book import Book
 from scenario.book.summary import Shown, SummaryView, Text
-from scenario.formulas.expr import Node
+from scenario.common.numbers import show_formatted, show_number, show_value
+from scenario.formulas.expr import UNLIMITED, Node
 from scenario.formulas.to_polars import compile_polars
 
 NO_ROW, NO_FIT = "no such row", "does not fit"
@@ -38,6 +39,7 @@ class SummaryValues:
     """The values of a summary over ``full``, the computed rows of its book."""
 
     def __init__(self, book: Book, full: pl.DataFrame, view: SummaryView) -> None:
+        self.book = book
         self.places = {name: index for index, name in enumerate(full["id"].to_list())}
         self.fits = full["fits"].to_list()
         nodes: dict[int, Node] = {id(node): node for node, _ in view.nodes}
@@ -87,3 +89,18 @@ class SummaryValues:
         if found is None and self.fits[self.places[cell.row]] is False:
             return NO_FIT
         return found
+
+    def shown(self, cell: Shown) -> str:
+        """A cell as text: words as they are, a number under the cell's own format, else in few digits with its column's unit."""
+        value = self.cell(cell)
+        if isinstance(value, bool) or not isinstance(value, int | float):
+            return show_value(value)
+        if cell.format:
+            return show_formatted(value, cell.format)
+        item = self.book.fields.get(cell.field)
+        if item is None:
+            return show_number(value)
+        if item.unit == "%":
+            return f"{value:.1%}"
+        said = show_value(value, unlimited=UNLIMITED if item.limit else None)
+        return f"${said}" if item.unit.startswith("$") else f"{said}x" if item.unit == "x" else f"{said} {item.unit}".rstrip()

@@ -15,7 +15,7 @@ from scenario.common.yamltree import YamlNode
 from scenario.formulas.vectors import Vectors
 from scenario.model import stacks
 from scenario.registry.loaded import Host
-from scenario.tables import summary
+from scenario.tables import read_summary
 from scenario.tables.rows import Expander
 from scenario.tables.sections import KEYS, SECTIONS
 from scenario.tables.table import MAX_ROWS, Table, from_mapping, known_inputs
@@ -64,7 +64,7 @@ class Reader(ValueReader):
         return table
 
     def given_rows(self, defaults: Mapping[str, float | str]) -> pl.DataFrame:
-        listed, made = self.root.value.get("rows"), summary.of(self)
+        listed, made = self.root.value.get("rows"), read_summary.of(self)
         if made is not None and (listed is None or listed.value is None or isinstance(listed.value, list)):
             own = listed.value or [] if listed is not None else []  # the summary's own rows stand behind the others
             listed = YamlNode([*own, *made.rows(self.root)], self.root.line, self.root.column, path=self.root.path)

@@ -10,7 +10,7 @@ from scenario.common.yamltree import YamlNode
 from scenario.model import answers, shared
 from scenario.model.spec import Column
 from scenario.registry import contract
-from scenario.tables import summary
+from scenario.tables import read_summary
 from scenario.tables.section import Path, Section, Writing, said_of
 from scenario.tables.table import Summary, Table, known_inputs
 from scenario.tables.terms import FORMULA, NONE, SCALAR, TEXT, Schema, Terms, mapping, named, one_of
@@ -107,8 +107,8 @@ def _write_sort(writing: Writing) -> Any:
 
 
 def _read_summary(reader: ValueReader, node: YamlNode | None) -> Mapping[str, Any]:
-    if summary.is_table(node):
-        return {"summary": Summary(table=summary.of(reader)), "summary_node": node}
+    if read_summary.is_table(node):
+        return {"summary": Summary(table=read_summary.of(reader)), "summary_node": node}
     parts = reader.section(node, "summary")
     for name, cell in parts.items():
         if name not in _SUMMARY:
@@ -172,7 +172,7 @@ _SUMMARY = ("rows", "columns", "where")
 def _summary_schema(terms: Terms) -> Schema:
     where = {"type": ["object", "null"], "properties": terms.inputs}
     plain = mapping({"rows": _NAMES, "columns": {"type": ["string", "null"]}, "where": where}, type=["object", "null"])
-    return {"anyOf": [plain, summary.schema(TEXT, FORMULA)]}
+    return {"anyOf": [plain, read_summary.schema(TEXT, FORMULA)]}
 
 
 COLUMNS = Section(

@@ -12,6 +12,7 @@ from dataclasses import dataclass, field
 
 from scenario.workbooks.archive import SheetPart, Workbook
 from scenario.workbooks.cells import Cell, blank, letter, rows
+from scenario.workbooks.form import CHOICE_OF_COLUMN, CHOICE_OF_ROW
 from scenario.workbooks.form.witness import MOST, PLACE, Witness, runs, split
 
 SPOKEN = 8
@@ -65,7 +66,9 @@ def chosen(book: Workbook, mark: Witness) -> Iterator[tuple[str, str, Cell]]:
     for row in rows(book, part, last_row=200) if part and mark.choices else ():
         for column, cell in row.cells.items():
             place = f"{letter(column)}{row.number}"
-            if place in mark.choices and cell.formula is None and Witness.digest(cell.value) not in (mark.texts or ()):
+            part_of = mark.choices.get(place, "").startswith((CHOICE_OF_COLUMN, CHOICE_OF_ROW))  # one of these may name another
+            known = Witness.digest(cell.value) in (mark.texts or ()) and not part_of
+            if place in mark.choices and cell.formula is None and not known:
                 yield f"{mark.sheet}!{place}", mark.choices[place], cell
 
 

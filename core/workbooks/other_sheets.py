@@ -6,6 +6,7 @@ that somebody put in, change nothing.
 
 from __future__ import annotations
 
+import re
 import tempfile
 from collections.abc import Iterator
 from dataclasses import dataclass, field
@@ -26,6 +27,8 @@ from scenario.workbooks.left import listed
 
 TOLERANCE = 1e-9
 """Relative to the larger of 1 and the value."""
+OFFERED = re.compile(r"lists![^(),&]*\Z", re.IGNORECASE)
+"""The formula of a title that a drop-down lets one replace: nothing but a cell of the sheet Lists."""
 
 Key = tuple[str, int, str]
 """What stands in a row's first column, the how-manieth such row it is, and the column."""
@@ -178,7 +181,8 @@ def _cell(found: Compared, here: _Grid, there: _Grid, key: Key, rows_differ: boo
         return
     found.cells += 1
     formula = here.formulas.get(key)
-    if formula is not None and _same(shows, engine):
+    picked = formula is None and OFFERED.match(there.formulas[key])  # a metric that was chosen from the drop-down
+    if (formula is not None or picked) and _same(shows, engine):
         return
     place = here.places.get(key) or f"{key[2]} of {key[0]}"
     cause = _cause(here, there, key, engine, rows_differ)

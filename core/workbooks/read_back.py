@@ -17,20 +17,21 @@ from scenario.common import inputs
 from scenario.common.yamltree import Source, YamlNode
 from scenario.model import stacks
 from scenario.registry.loaded import Host
-from scenario.tables.reader import CORE, Reader
+from scenario.tables.reader import Reader
 from scenario.tables.table import MAX_ROWS, Table
 from scenario.workbooks.archive import Workbook
 from scenario.workbooks.as_table import WorkbookReader
 from scenario.workbooks.cells import rows as rows_of
 from scenario.workbooks.extras import read_extras
-from scenario.workbooks.form import ALL_CHECKS, DEFAULT, GIVEN
-from scenario.workbooks.found import Header, Reading, plain, show
-from scenario.workbooks.left import Used, chosen, left_behind, names_left
+from scenario.workbooks.form import ALL_CHECKS, GIVEN
+from scenario.workbooks.found import Header, Reading
+from scenario.workbooks.left import Used, left_behind, names_left
 from scenario.workbooks.read_assumptions import read_assumptions
 from scenario.workbooks.read_catalogs import read_catalogs
 from scenario.workbooks.read_formulas import read_formulas
 from scenario.workbooks.read_series import read_curves, read_profiles
 from scenario.workbooks.read_source import read_source
+from scenario.workbooks.read_summary import read_choices
 from scenario.workbooks.scenario_rows import RowReader
 from scenario.workbooks.sheets import Sheets, at
 
@@ -62,7 +63,7 @@ def _table(sheets: Sheets) -> tuple[Table, Reading]:
         read(sheets, root, base)
     rows = RowReader(sheets, header, base)
     rows.read()
-    _choices(sheets, root, rows, base)
+    read_choices(sheets, root, rows, base)
     left_out = None if sheets.keep_shown else sheets.left_out
     table = WorkbookReader(sheets.source, root, sheets.host, sheets.max_rows, rows, left_out).table()
     table.extras = read_extras(sheets, base)
@@ -103,18 +104,3 @@ def _offered(sheets: Sheets) -> dict[str, stacks.Stack]:
     cells = [cell for row in rows_of(sheets.workbook, part) for cell in row.cells.values()] if part else []
     found = [stacks.parse(cell.value, sheets.host.methods)[0] for cell in cells if isinstance(cell.value, str)]
     return {stack.name: stack for stack in found if stack}
-
-
-def _choices(sheets: Sheets, root: YamlNode, rows: RowReader, base: Book) -> None:
-    """What the Summary was made to show, it shows again."""
-    for witness in sheets.witnesses:
-        for place, name, cell in chosen(sheets.workbook, witness):
-            value = plain(cell.value) if name in CORE and cell.kind == "number" else cell.value
-            known = rows.values.get(name, [None])
-            default = base.scalars.get(DEFAULT + name)
-            by_default = None in known and default is not None and value == default.value
-            if value is not None and (value in known or by_default):
-                sheets.set(root, ("summary", "where", name), at(value, place))
-            else:
-                said = "the Summary of the new file begins with another"
-                sheets.note(f"{place}: no row has {name} {show(cell.value)}; {said}")

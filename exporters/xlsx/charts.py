@@ -23,7 +23,7 @@ from scenario import Result
 from scenario.exporters.xlsx import style as _style
 from scenario.exporters.xlsx.cells import Sheet
 from scenario.exporters.xlsx.layout import Layout, joined
-from scenario.exporters.xlsx.passes import BF16, INT4, Passes
+from scenario.exporters.xlsx.passes import BF16, INT4, Passes, Value
 from scenario.exporters.xlsx.summary import first_rows
 from scenario.exporters.xlsx.tabled import widths
 from scenario.workbooks.form import FIRST, TITLES
@@ -87,13 +87,14 @@ def charts(result: Result, layout: Layout, workbook: Workbook, frame: pl.DataFra
         "scn.subtitle",
     )
     feed = _Feed(data, _choices(result, layout, page, workbook, frame))
-    top = 5 + len(feed.chosen)
-    page.sheet.add_chart(_roofline(result, layout, feed), f"A{top}")
+    top = 5 + max(len(feed.chosen), 2)
+    page.sheet.add_chart(_roofline(result, layout, feed, _points(result, page, frame)), f"A{top}")
+    found = ""
     batches = sorted(frame["batch"].drop_nulls().unique().to_list())[:MAX_BATCHES] if frame.height else []
     if len(batches) > 1:
         batches += batches[-1:] * min(SPARE, MAX_BATCHES - len(batches))
         methods = frame["method"].unique(maintain_order=True).to_list()[:MAX_METHODS]
-        blocks = _by_batch(result, layout, feed, frame, batches, methods)
+        blocks, found = _by_batch(result, layout, feed, frame, batches, methods)
         across = [
             _lines(
                 feed,
@@ -123,6 +124,7 @@ def charts(result: Result, layout: Layout, workbook: Workbook, frame: pl.DataFra
         page.put(
             top + 25, 1, "With several batch sizes in the table, charts against the batch appear here.", "scn.subtitle"
         )
+    _heading(result, layout, page, feed, frame, found, top - 1)
     widths(page, [11.0] * 18)
     page.sheet.column_dimensions["A"].width = 16
     widths(data, [26.0] + [15.0] * (MAX_METHODS + 2))
@@ -132,6 +134,21 @@ def charts(result: Result, layout: Layout, workbook: Workbook, frame: pl.DataFra
     page.sheet.page_setup.fitToHeight = 1
     _style.page(data.sheet)
     return [page, data]
+
+
+def _heading(result: Result, layout: Layout, page: Sheet, feed: _Feed, frame: pl.DataFrame, found: str, row: int) -> None:
+    """What all charts are of, what their times rest on, and that no row of Scenarios is of the choice where that is so."""
+    (model, first), (gpu, second) = feed.chosen["model"], feed.chosen["gpu"]
+    basis = result.basis.replace('"', '""')
+    none = "no row of Scenarios is of this choice, so charts against the batch are empty; "
+    warned = f'IF(COUNT({found})=0,"{none}","")&' if found else ""
+    keys = first_rows(frame) if found else {}
+    values = {name: as_key(value) for name, (_, value) in feed.chosen.items()}
+    places = [place for place, name in enumerate(layout.key) if name in values]
+    there = any(all(key.split("|")[place] == values[layout.key[place]] for place in places) for key in keys)
+    text = f'{model}&" on "&{gpu}&": "&{warned}"{basis}"'
+    shows = f"{first} on {second}: {none if found and not there else ''}{result.basis}"
+    page.formula(row, 1, text, shows, "scn.heading")
 
 
 def _choices(
@@ -189,19 +206,41 @@ def _left_out(result: Result, name: str) -> Any:
     return given[0] if given else default.value if default else None
 
 
-def _roofline(result: Result, layout: Layout, feed: _Feed) -> ScatterChart:
-    """T(m) of the chosen model and GPU: both weight formats, the compute slope, the ridge."""
+def _points(result: Result, page: Sheet, frame: pl.DataFrame) -> dict[str, tuple[str, float]]:
+    """The working point that the chart of passes marks: batch B and draft tokens gamma, beside the other choices."""
+    batches, scalars = frame["batch"].drop_nulls() if frame.height else pl.Series([1.0]), result.book.scalars
+    batch = float(batches[0]) if len(batches) else 1.0
+    owner = next((name for name in ("small_model_gamma", *scalars) if name.endswith("_gamma") and name in scalars
+                  and isinstance(scalars[name].value, int | float)), "")  # fmt: skip
+    gamma = float(scalars[owner].value or 0) if owner else 4.0  # type: ignore[arg-type]
+    page.put(4, 5, "working points at batch B", "scn.label")
+    page.put(4, 8, batch, "scn.input", "#,##0")
+    page.put(5, 5, "and draft tokens gamma", "scn.label")
+    if owner:
+        page.formula(5, 8, owner, gamma, "scn.link", "#,##0")
+    else:
+        page.put(5, 8, gamma, "scn.input", "#,##0")
+    return {"batch": ("Charts!$H$4", batch), "gamma": ("Charts!$H$5", gamma)}
+
+
+def _roofline(result: Result, layout: Layout, feed: _Feed, points: dict[str, tuple[str, float]]) -> ScatterChart:
+    """T(m) of the chosen model and GPU: both weight formats, the compute slope, the ridge, and where both levers work."""
     sheet = feed.sheet
     sheet.put(feed.row, 1, "Pass time T(m) at context 0, one token row per sequence", "scn.heading")
-    passes = Passes(result, layout, sheet, feed.chosen, ROWS, feed.row + 1)
+    (batch_cell, batch), (gamma_cell, gamma) = points["batch"], points["gamma"]
+    own = [(batch_cell, batch), (f"{batch_cell}*({gamma_cell}+1)", batch * (gamma + 1))]
+    passes = Passes(result, layout, sheet, feed.chosen, [*map(float, ROWS), *(rows for _, rows in own)], feed.row + 1)
     lines = [passes.time(BF16), passes.time(INT4), passes.time(BF16, reading=False)]
     experts = passes.value("experts", BF16)
     first = passes.row + 2
     for column, head in enumerate(("token rows m", "BF16", "INT4 weights", "compute only", "ridge"), 1):
         sheet.put(first - 1, column, head, "scn.head")
     passes.columns(first)
-    for at, rows in enumerate(ROWS, first):
-        sheet.put(at, 1, rows, "scn.calc", "#,##0")
+    for at, rows in enumerate(passes.rows, first):
+        if at < first + len(ROWS):
+            sheet.put(at, 1, rows, "scn.calc", "#,##0")
+        else:
+            sheet.formula(at, 1, own[at - first - len(ROWS)][0], rows, "scn.calc", "#,##0")
         for column, (text, values) in enumerate(lines, 2):
             value = values[at - first]
             shows = NO_POINT if value is None else value
@@ -209,34 +248,67 @@ def _roofline(result: Result, layout: Layout, feed: _Feed) -> ScatterChart:
                 at, column, f"IFERROR(({text.replace('{row}', str(at))})+0,NA())", shows, "scn.calc", "#,##0.000"
             )
     last = first + len(ROWS) - 1
+    below = last + len(own) + 1
     straight = result.book.time_models == ["bound"]  # only the bound has two straight parts that meet at a ridge
     if straight:
-        # The memory part of the BF16 line goes through its first two points; experts bend it, so there is no one ridge.
-        read, more, slope = lines[0][1][0], lines[0][1][1], lines[2][1][0]
-        dense = not experts.values[0] and None not in (read, more, slope) and slope - (more - read) > 1e-9 * slope
-        ridge = (2 * read - more) / (slope - (more - read)) if dense else NO_POINT
-        steeper = f"D{first}-(B{first + 1}-B{first})"
-        line = (
-            f"IF({experts.text}>0,NA(),IF({steeper}>0.000000001*D{first},(2*B{first}-B{first + 1})/({steeper}),NA()))"
-        )
-        for at, letter, low in ((last + 1, "B", read), (last + 2, "D", slope)):
-            sheet.formula(at, 1, line, ridge, "scn.calc", "#,##0")
-            sheet.formula(
-                at, 5, f"IF(ISNUMBER($A{at}),{letter}{first},NA())", low if dense else NO_POINT, "scn.calc", "#,##0.000"
-            )
-    feed.row = last + 5
+        _ridge(sheet, lines, experts, first, below)
     chart = _chart("Pass time against token rows", "token rows m", "time of one pass (ms)", log_x=True, log_y=True)
     for column, color, dash in ((2, COLORS[0], None), (3, COLORS[1], None), (4, "7F7F7F", "sysDash")):
         _add(chart, sheet, 1, column, first, last, color, dash=dash, head=first - 1)
     if straight:
-        _add(chart, sheet, 1, 5, last + 1, last + 2, "C00000", dash="dash", head=first - 1)
+        _add(chart, sheet, 1, 5, below, below + 1, "C00000", dash="dash", head=first - 1)
+    feed.row = _working_points(chart, sheet, lines, passes.rows, last, below + 3) + 2
     return chart
+
+
+def _working_points(chart: ScatterChart, sheet: Sheet, lines: list[tuple[str, list[Any]]], rows: list[float],
+                    last: int, top: int) -> int:  # fmt: skip
+    """What the levers do to a decoding step, as points: INT4 lowers the flat part, speculation moves right on the line.
+
+    Gives the last row that they take.
+    """
+    sheet.put(top, 1, "Working points: INT4 lowers the flat part, speculation moves right", "scn.heading")
+    for column, head in enumerate(("point", "token rows m", "ms"), 1):
+        sheet.put(top + 1, column, head, "scn.head")
+    marked = (
+        ("T(B): decode", 1, 0, COLORS[0], "circle"),
+        ("T((gamma+1)B): verify", 1, 1, COLORS[0], "diamond"),
+        ("T(B) in INT4", 2, 0, COLORS[1], "circle"),
+        ("T((gamma+1)B) in INT4", 2, 1, COLORS[1], "diamond"),
+    )
+    at = top + 1
+    for name, line, point, color, mark in marked:
+        at += 1
+        source, value = last + 1 + point, lines[line - 1][1][len(ROWS) + point]
+        sheet.put(at, 1, name, "scn.label")
+        sheet.formula(at, 2, f"$A{source}", rows[len(ROWS) + point], "scn.calc", "#,##0")
+        shows = NO_POINT if value is None else value
+        sheet.formula(at, 3, f"{get_column_letter(1 + line)}{source}", shows, "scn.calc", "#,##0.000")
+        _add(chart, sheet, 2, 3, at, at, color, head=at, mark=mark, label=1)
+    return at
+
+
+def _ridge(sheet: Sheet, lines: list[tuple[str, list[Any]]], experts: Value, first: int, top: int) -> None:
+    """Two rows that draw an upright line where reading the weights and computing take the same time.
+
+    The memory part of the BF16 line goes through its first two points; experts bend it, so there is no one ridge.
+    """
+    read, more, slope = lines[0][1][0], lines[0][1][1], lines[2][1][0]
+    dense = not experts.values[0] and None not in (read, more, slope) and slope - (more - read) > 1e-9 * slope
+    ridge = (2 * read - more) / (slope - (more - read)) if dense else NO_POINT
+    steeper = f"D{first}-(B{first + 1}-B{first})"
+    line = f"IF({experts.text}>0,NA(),IF({steeper}>0.000000001*D{first},(2*B{first}-B{first + 1})/({steeper}),NA()))"
+    for at, letter, low in ((top, "B", read), (top + 1, "D", slope)):
+        sheet.formula(at, 1, line, ridge, "scn.calc", "#,##0")
+        sheet.formula(
+            at, 5, f"IF(ISNUMBER($A{at}),{letter}{first},NA())", low if dense else NO_POINT, "scn.calc", "#,##0.000"
+        )
 
 
 def _by_batch(
     result: Result, layout: Layout, feed: _Feed, frame: pl.DataFrame, batches: list[float], methods: list[str]
-) -> dict[str, int]:
-    """A block per metric, batch down and method across; returns the header row of each."""
+) -> tuple[dict[str, int], str]:
+    """A block per metric, batch down and method across; returns the header row of each, and the range that says which rows are found."""
     sheet, keys = feed.sheet, first_rows(frame)
     sheet.put(feed.row, 1, "Rows of Scenarios that the choices find", "scn.heading")
     head = feed.row + 1
@@ -302,12 +374,13 @@ def _by_batch(
                     _style.number_format(item),
                 )
         feed.row = top + len(batches) + 3
-    return blocks
+    return blocks, f"'Chart data'!$B${head + 1}:${get_column_letter(1 + len(methods))}${head + len(batches)}"
 
 
 def _chart(title: str, x: str, y: str, *, log_x: bool = False, log_y: bool = False) -> ScatterChart:
     chart = ScatterChart()
-    chart.title, chart.style, chart.height, chart.width = title, 2, 11.5, 17.0
+    chart.title, chart.style, chart.height, chart.width = title, 2, 12.0, 17.0
+    chart.scatterStyle = "lineMarker"
     for axis, label, log in ((chart.x_axis, x, log_x), (chart.y_axis, y, log_y)):
         axis.title = label
         axis.delete = False
@@ -319,8 +392,8 @@ def _chart(title: str, x: str, y: str, *, log_x: bool = False, log_y: bool = Fal
             axis.scaling.logBase = 10
         axis.tickLblPos = "low"
         axis.crosses = "min"
-    chart.legend.position = "r"
-    chart.layout = ChartLayout(manualLayout=ManualLayout(x=0.1, y=0.13, w=0.64, h=0.7, xMode="edge", yMode="edge"))
+    chart.legend.position = "b"  # beside the plot a long name would lie over its lines
+    chart.layout = ChartLayout(manualLayout=ManualLayout(x=0.1, y=0.12, w=0.86, h=0.58, xMode="edge", yMode="edge"))
     chart.dispBlanksAs = "gap"
     return chart
 
@@ -339,13 +412,13 @@ def _add(
     mark: str = "none",
     x_block: int | None = None,
     y_block: int | None = None,
+    label: int | None = None,
 ) -> None:
     xs = Reference(sheet.sheet, min_col=x, min_row=x_block or first, max_row=(x_block or first) + last - first)
     ys = Reference(sheet.sheet, min_col=y, min_row=y_block or first, max_row=(y_block or first) + last - first)
     series = Series(ys, xs)
-    label = Reference(sheet.sheet, min_col=y, min_row=head)
     series.tx = SeriesLabel()
-    series.tx.strRef = StrRef(f=str(label))
+    series.tx.strRef = StrRef(f=str(Reference(sheet.sheet, min_col=label or y, min_row=head)))
     series.graphicalProperties = GraphicalProperties(ln=LineProperties(solidFill=color, w=22000, prstDash=dash))
     series.marker.symbol = mark
     if mark != "none":

@@ -45,7 +45,7 @@ class Passes:
     layout: Layout
     sheet: Sheet
     chosen: dict[str, tuple[str, Any]]
-    rows: list[int]
+    rows: list[float]
     row: int
     head: int = 0
     """The header row of the table of token rows; known once every cell above it is."""

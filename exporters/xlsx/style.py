@@ -7,6 +7,7 @@ both tell, so that it also reads in grey.
 from __future__ import annotations
 
 import math
+import unicodedata
 from copy import copy
 
 from openpyxl.styles import Alignment, Border, Font, NamedStyle, PatternFill, Protection, Side
@@ -15,7 +16,7 @@ from openpyxl.workbook import Workbook
 from openpyxl.worksheet.worksheet import Worksheet
 
 from scenario import UNLIMITED
-from scenario.workbooks.form import Field
+from scenario.workbooks.form import LABELS, Field
 
 BLUE, GREEN, BLACK, GREY, NAVY = "0000C8", "006100", "000000", "6B7280", "1F3864"
 PALE_YELLOW, PALE_GREEN, PALE_GREY, RED_FILL, AMBER = "FFF9D6", "EAF4E4", "F2F4F7", "F8CBAD", "FFE699"
@@ -81,17 +82,6 @@ FORMATS = {
 """Number formats by unit: what is shown is rounded by the format, never by a formula."""
 
 
-LABELS = {
-    "tpot_ms": "TPOT", "usd_per_million_tokens": "$ per 1M tokens", "usd_per_hour": "$ per GPU-hour",
-    "kv_gb": "KV cache", "mfu": "MFU", "mbu": "MBU", "gpu": "GPU", "gpus": "GPUs", "kv": "KV cache format",
-    "weights": "weight format", "params": "parameters", "active_params": "active parameters",
-    "gemm_params": "parameters in arithmetic", "tokens_per_s": "tokens/s", "tokens_per_s_per_gpu": "tokens/s per GPU",
-    "kv_bytes_per_token": "KV cache per token", "weight_gb": "weights", "max_batch": "largest batch",
-    "achieved_mfu": "MFU reached", "step_ms": "decode step", "verify_ms": "verify pass",
-}  # fmt: skip
-"""What people call columns whose names are short for something."""
-
-
 def label(item: Field) -> str:
     """A column's name for people: its title, else its name without the unit that stands beside it."""
     if item.title or item.name in LABELS:
@@ -133,9 +123,14 @@ def width(item: Field, longest: int) -> float:
     return min(max(base, 14.0 if item.unit == "bytes" else 9.5), 32)
 
 
-def lines(text: str, wide: float) -> int:
+def wide(text: str) -> int:
+    """How many columns of type a text takes: Chinese, Japanese and Korean characters two each."""
+    return sum(2 if unicodedata.east_asian_width(sign) in "WF" else 1 for sign in text)
+
+
+def lines(text: str, room: float) -> int:
     """How many lines a wrapped text takes in a column of this width."""
-    return sum(max(1, math.ceil(len(line) / max(wide * 1.08, 1))) for line in (text or "").split("\n"))
+    return sum(max(1, math.ceil(wide(line) / max(room * 1.08, 1))) for line in (text or "").split("\n"))
 
 
 def fit_rows(sheet: Worksheet, first: int, last: int, wrapped: list[int]) -> None:

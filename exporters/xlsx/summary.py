@@ -15,6 +15,7 @@ from scenario import Result
 from scenario.exporters.xlsx import style as _style
 from scenario.exporters.xlsx.cells import Sheet
 from scenario.exporters.xlsx.layout import Layout, joined
+from scenario.exporters.xlsx.summary_table import choices as view_choices
 from scenario.exporters.xlsx.summary_table import summary_table
 from scenario.exporters.xlsx.tabled import widths
 from scenario.workbooks.form import KEY, NO_FIT, NO_ROW
@@ -35,9 +36,9 @@ def key_columns(result: Result) -> tuple[str, ...]:
 
 
 def choices(result: Result, layout: Layout) -> dict[str, str]:
-    """The cells that choose what the sheet shows, and the input that each stands for."""
-    if result.book.summary is not None:  # names of metrics and scenarios, which are no inputs
-        return {}
+    """The cells that choose what the sheet shows, and what each stands for: an input, or a part of the summary."""
+    if result.book.summary is not None:
+        return view_choices(result, result.book.summary)
     names = [name for name in layout.key if name != result.book.summary_columns]
     return {f"C{row}": name for row, name in enumerate(names, 4)}
 

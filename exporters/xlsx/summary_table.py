@@ -24,10 +24,22 @@ from scenario.exporters.xlsx.assumptions import scalar_format
 from scenario.exporters.xlsx.cells import Sheet
 from scenario.exporters.xlsx.layout import Layout
 from scenario.exporters.xlsx.tabled import widths
-from scenario.workbooks.form import FIRST, NO_FIT, NO_ROW, Line, Node, Shown, SummaryValues, SummaryView, Text
+from scenario.workbooks.form import (
+    CHOICE_OF_COLUMN,
+    CHOICE_OF_ROW,
+    FIRST,
+    LISTS_HEAD,
+    NO_FIT,
+    NO_ROW,
+    Line,
+    Node,
+    Shown,
+    SummaryValues,
+    SummaryView,
+    Text,
+)
 
-HEAD = 4
-"""The row of Lists with the scenarios' titles; metrics follow below."""
+HEAD = LISTS_HEAD
 LITERAL = 200
 """Characters of a text that stand in one pair of quotes; a formula takes 255."""
 FIRST_FORMAT = 200
@@ -195,7 +207,8 @@ def _page_of_metrics(
     titles, heads = f"Lists!$A${HEAD + 1}:$A${last_line}", f"Lists!$B${HEAD}:${letters[-1]}${HEAD}"
     matrix = f"Lists!$B${HEAD + 1}:${letters[-1]}${last_line}"
     sheet.put(top, 1, "", "scn.head")
-    for column, index in enumerate(shown, 2):
+    across = [view.chosen_columns.get(index, index) for index in shown]
+    for column, index in enumerate(across, 2):
         head = sheet.put(top, column, view.columns[index][1], "scn.head")
         head.alignment = Alignment(horizontal="center", vertical="center", wrap_text=True)
     sheet.sheet.row_dimensions[top].height = 24
@@ -209,16 +222,17 @@ def _page_of_metrics(
         if line.heading:
             _band(sheet, row, values.text(line.title), len(shown) + 1)
             continue
-        title = values.text(line.title)
-        longest = max(longest, len(title))
-        sheet.formula(row, 1, f"Lists!$A${place}", title, "scn.label").border = _LINE
-        for column, index in enumerate(shown, 2):
+        other = view.chosen_lines.get(place - HEAD - 1, place - HEAD - 1)
+        line, title = lines[other], values.text(lines[other].title)
+        longest = max(longest, _style.wide(title))
+        sheet.formula(row, 1, f"Lists!$A${HEAD + 1 + other}", title, "scn.label").border = _LINE
+        for column, index in enumerate(across, 2):
             letter = get_column_letter(column)
             text = f'IFERROR(INDEX({matrix},MATCH($A{row},{titles},0),MATCH({letter}${top},{heads},0)),"")'
             cell, value = line.cells[index], values.cell(line.cells[index])
             found = sheet.formula(row, column, text, value, "scn.calc", cells.format(cell))
             found.alignment = Alignment(horizontal="center", vertical="center", wrap_text=isinstance(value, str))
-            texts[row] = max(texts.get(row, 0), len(value) if isinstance(value, str) else 0)
+            texts[row] = max(texts.get(row, 0), _style.wide(value) if isinstance(value, str) else 0)
     _offer(sheet, f"B{top}:{get_column_letter(len(shown) + 1)}{top}", heads)
     _offer(sheet, f"A{top + 1}:A{row}", titles)
     _formats(view, sheet, cells, lines, f"B{top + 1}:{get_column_letter(len(shown) + 1)}{row}", top)
@@ -226,6 +240,26 @@ def _page_of_metrics(
     for number, most in texts.items():
         sheet.sheet.row_dimensions[number].height = 13.0 * _style.lines("x" * most, wide) + 5
     widths(sheet, [min(longest * 1.12 + 2, 60.0), *[wide] * len(shown)])
+
+
+def choices(result: Result, view: SummaryView) -> dict[str, str]:
+    """The cells that choose scenarios and metrics, and what each stands for: ``column`` and its id, ``row`` and its number."""
+    values = result.summary
+    assert values is not None  # there is a view of it
+    shown = [name for name, _ in view.columns if values.there(name)] or [view.columns[0][0]]
+    top = _top_rows(view, len(shown)) + 1
+    found = {f"{get_column_letter(column)}{top}": f"{CHOICE_OF_COLUMN}{name}" for column, name in enumerate(shown, 2)}
+    place = 0
+    for row, line in enumerate((line for line in view.lines if not line.extra), top + 1):
+        if not line.heading:
+            place += 1
+            found[f"A{row}"] = f"{CHOICE_OF_ROW}{place}"
+    return found
+
+
+def _top_rows(view: SummaryView, across: int) -> int:
+    """The last row that the assumptions above the table take."""
+    return 3 + -(-len(view.top) // (1 + (across - 1) // 2)) if view.top else 2
 
 
 _LINE = Border(bottom=Side(style="hair", color="C9CDD3"))

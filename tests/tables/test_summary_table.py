@@ -3,18 +3,24 @@
 from __future__ import annotations
 
 import json
+import re
 from pathlib import Path
 from typing import Any
 
 import ironcalc
 import jsonschema
+import openpyxl
 import pytest
 import yaml
+from click.testing import CliRunner
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
+from workbooks import edit
 
 import scenario
 from scenario.api import bundled
+from scenario.cli.commands import main
+from scenario.common.numbers import show_formatted
 from scenario.engine.summary import fixed, joined
 from scenario.registry import host
 from scenario.tables.export_table import to_yaml
@@ -71,7 +77,7 @@ def test_what_cells_show() -> None:
     assert view is not None
     rows = {row["id"]: row for row in result.frame.iter_rows(named=True)}
     got = {values.text(line.title): [values.cell(cell) for cell in line.cells] for line in view.lines if not line.extra}
-    assert got["weight gb"] == [rows["a"]["weight_gb"], rows["b"]["weight_gb"]]
+    assert got["weights"] == [rows["a"]["weight_gb"], rows["b"]["weight_gb"]]
     assert got["cache"] == [rows["a-long"]["kv_gb"], rows["b-long"]["kv_gb"]]
     assert got["at batch 1"] == [f"{rows['a-fast']['tpot_ms']:.2f} ms, 0.5", "none"]
     assert got["words"] == [rows["a"]["step_ms"], "4 GPUs"]
@@ -95,7 +101,7 @@ FAULTS = {
     "a condition that is none": ({"rows": [{"title": "x", "show": "batch", "when": [{"if": "batch", "text": "y"}]}]}, "'batch' is no condition"),
     "a number format that is none": ({"rows": [{"title": "x", "show": "batch", "format": "0.0 GB"}]}, "is not a number format"),
     "a key that is unknown": ({"rows": [{"titel": "x", "show": "batch"}]}, "unknown key of a metric 'titel'"),
-    "a title twice": ({"rows": ["batch", {"title": "batch", "show": "1"}]}, "two metrics are called 'batch'"),
+    "a title twice": ({"rows": ["batch", {"title": "batch B", "show": "1"}]}, "two metrics are called 'batch B'"),
     "nothing to show": ({"rows": [{"title": "x"}]}, "a metric shows something"),
     "a cell of no column": ({"rows": [{"title": "x", "show": "1", "cells": {"c": "-"}}]}, "unknown column of the summary 'c'"),
     "where": ({"where": {"batch": 1}}, "where has no meaning in a summary"),
@@ -158,3 +164,74 @@ def test_numbers_in_texts_are_as_a_spreadsheet_has_them(cases: list[tuple[float,
         assert fixed(value, digits, thousands) == model.get_cell_value(0, row, 1)
         if abs(value) > 1e-3 or not value:
             assert joined(value) == model.get_cell_value(0, row, 2)
+
+
+def test_a_terminal_shows_the_summary(tmp_path: Path) -> None:
+    """A run without -o prints the assumptions, each metric by scenario with its words and notes, and says how to see the rows."""
+    path = tmp_path / "t.yaml"
+    path.write_text(yaml.safe_dump(TABLE), encoding="utf-8")
+    done = CliRunner().invoke(main, ["run", str(path)])
+    assert done.exit_code == 0, done.output
+    lines = [re.sub(" {2,}", "|", line.strip()) for line in done.output.splitlines()]
+    assert lines[1] == "assumes: GPU h100-sxm"
+    assert lines[2] == "A|B"
+    assert "speed" in lines
+    assert any(line.startswith("cache|17.2 GB|42.9 GB") for line in lines), done.output  # 131072 x 131072 and 327680 bytes
+    assert any(line.startswith("words|") and line.endswith("|4 GPUs") for line in lines), done.output
+    assert "A has 32 layers." in lines
+    assert lines[-1].startswith("5 rows; ")
+    assert lines[-1].endswith("; the rows: -o - prints them, -o rows.csv and -o costs.xlsx write them")
+
+
+@pytest.mark.parametrize(("value", "code", "expected"), [
+    (8030261248.0, '0.00,,,"B"', "8.03B"), (0.1256, "0.0%", "12.6%"), (1234567.0, "#,##0", "1,234,567"), (2.5, "0", "3"), (-2.5, "0", "-3"),
+    (0.5, "0.00##", "0.50"), (0.123456, "0.00##", "0.1235"), (12.0, '0.0 "GB"', "12.0 GB"), (3.0, '"~"0"x"', "~3x"), (-0.001, "0.0", "0.0"),
+    (5.0, "0.0#", "5.0"), (1500.0, "#,##0.0,", "1.5"), (3.0, "General", "3"), (7.25, '$#,##0.00;"no"', "$7.25"),
+])  # fmt: skip
+def test_number_formats_as_text(value: float, code: str, expected: str) -> None:
+    """A number under a format reads as a spreadsheet shows it: literals, thousands, scaling commas, percent, optional decimals."""
+    assert show_formatted(value, code) == expected
+
+
+CHOSEN = {"columns": {"a": "b"}, "rows": {"1": 3, "2": "tpot_ms"}}
+
+
+def test_what_a_reader_chose_to_see_comes_back(tmp_path: Path) -> None:
+    """Another scenario and other metrics chosen from the drop-downs show again in the next workbook, and in the one after."""
+    first = scenario.run(TABLE).to_excel(tmp_path / "first.xlsx")
+    places = {cell.value: cell.coordinate for row in openpyxl.load_workbook(first)["Summary"].iter_rows() for cell in row if cell.value}
+    top = int(places["A"][1:])
+    names = [openpyxl.load_workbook(first, data_only=True)["Summary"].cell(row, 1).value for row in range(top + 1, top + 6)]
+    rows = {name: top + 1 + place for place, name in enumerate(names)}
+    edits = {("Summary", places["A"]): "B", ("Summary", f"A{rows['weights']}"): "at batch 1", ("Summary", f"A{rows['cache']}"): "TPOT"}
+    path = edit(first, tmp_path / "edited.xlsx", edits)
+    for name in ("second.xlsx", "third.xlsx"):
+        done = CliRunner().invoke(main, ["run", str(path), "-o", str(tmp_path / name)])
+        assert done.exit_code == 0, done.output
+        path = tmp_path / name
+        sheet = openpyxl.load_workbook(path, data_only=True)["Summary"]
+        assert [sheet.cell(top, column).value for column in (2, 3)] == ["B", "B"]
+        shown = [sheet.cell(rows[line], 1).value for line in ("weights", "cache", "words")]
+        assert shown == ["at batch 1", "TPOT", "words"]
+    table = scenario.run(path).book.table.summary.table
+    assert table is not None
+    assert table.said["chosen"] == CHOSEN
+
+
+def test_a_choice_that_is_not_there_is_said(tmp_path: Path) -> None:
+    """A metric or a scenario of another name is named by its cell, and the summary shows its own again."""
+    first = scenario.run(TABLE).to_excel(tmp_path / "first.xlsx")
+    places = {cell.value: cell.coordinate for row in openpyxl.load_workbook(first)["Summary"].iter_rows() for cell in row if cell.value}
+    path = edit(first, tmp_path / "edited.xlsx", {("Summary", places["A"]): "Z"})
+    done = CliRunner().invoke(main, ["run", str(path), "-o", str(tmp_path / "new.xlsx")])
+    assert f"Summary!{places['A']}: no scenario of this summary is called Z;" in done.output
+
+
+@pytest.mark.parametrize(("chosen", "said"), [
+    ({"columns": {"a": "z"}}, "'z'"), ({"rows": {"9": 1}}, "from 1 to 4"), ({"rows": {"1": 7}}, "from 1 to 4"), ({"lines": {}}, "'lines'"),
+    ({"columns": [1]}, "is a mapping"),
+])  # fmt: skip
+def test_a_wrong_choice_is_refused(chosen: dict[str, Any], said: str) -> None:
+    """A choice of what is not there is a fault of the table, with its place."""
+    with pytest.raises(scenario.TableError, match=re.escape(said)):
+        scenario.run(changed(chosen=chosen))

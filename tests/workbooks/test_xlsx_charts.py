@@ -5,6 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Any
 
+import ironcalc
 import openpyxl
 import pytest
 from spreadsheet import needs_soffice
@@ -140,3 +141,37 @@ def test_formats_units_and_sources(tmp_path: Path) -> None:
     readme = book["README"]
     rows_cell = next(row[1] for row in readme.iter_rows(min_col=1, max_col=2) if row[0].value == "rows")
     assert rows_cell.alignment.horizontal == "left"
+
+
+def points(path: Path) -> dict[str, tuple[Any, Any]]:
+    """The working points that the chart of passes marks: token rows and milliseconds by name."""
+    sheet = openpyxl.load_workbook(path, data_only=True)["Chart data"]
+    at = next(row for row in range(1, 300) if sheet.cell(row, 1).value == "point")
+    return {sheet.cell(row, 1).value: (sheet.cell(row, 2).value, sheet.cell(row, 3).value) for row in range(at + 1, at + 5)}
+
+
+@needs_soffice
+def test_both_levers_are_marked_on_the_pass_times(tmp_path: Path) -> None:
+    """INT4 lowers the flat part and speculation moves right: the article's T(B) and T(5B) of Llama-3-8B, also at another batch."""
+    path = scenario.run({"version": 1, "defaults": {"context": 0}, "rows": rows("llama-3-8b", "h100-sxm")}).to_excel(tmp_path / "t.xlsx")
+    found = points(path)
+    assert found["T(B): decode"] == (1, pytest.approx(4.79, abs=0.005))
+    assert found["T((gamma+1)B): verify"] == (5, pytest.approx(4.79, abs=0.005))
+    assert found["T(B) in INT4"] == (1, pytest.approx(1.27, abs=0.005))
+    (other,) = recalculate_all([edit(path, tmp_path / "other.xlsx", {("Charts", "H4"): 128})], tmp_path)
+    assert points(other)["T((gamma+1)B): verify"] == (640, pytest.approx(9.71, abs=0.005))
+    book = openpyxl.load_workbook(path)
+    names = [str(series.tx.strRef.f) for series in book["Charts"]._charts[0].series]
+    assert len(names) == 8
+
+
+def test_charts_say_what_they_are_of(tmp_path: Path) -> None:
+    """Above the charts stand model, GPU and what times rest on; a choice that no row is of says so."""
+    given = {"version": 1, "defaults": {"context": 0}, "rows": [*rows("llama-3-8b", "h100-sxm"), *rows("qwen3-8b", "h200")]}
+    path = scenario.run(given).to_excel(tmp_path / "t.xlsx")
+    said = {cell.value for (cell,) in openpyxl.load_workbook(path, data_only=True)["Charts"].iter_rows(max_col=1)}
+    assert "llama-3-8b on h100-sxm: times are a lower bound: no server is faster, real ones are slower" in said
+    model = ironcalc.load_from_xlsx(str(edit(path, tmp_path / "other.xlsx", {("Charts", "B4"): "qwen3-8b"})), "en", "UTC", "en")
+    model.evaluate()
+    sheet = openpyxl.load_workbook(path).sheetnames.index("Charts")
+    assert any("no row of Scenarios is of this choice" in str(model.get_formatted_cell_value(sheet, row, 1)) for row in range(4, 12))

@@ -14,6 +14,7 @@ from scenario.book.summary import Line, Shown, SummaryView, Text
 from scenario.engine.summary import NO_FIT, NO_ROW, SummaryValues, joined
 from scenario.formulas.expr import Node
 from scenario.formulas.vectors import POSITIONS
+from scenario.model.labels import LABELS
 
 FIRST = 6
 """The first row of data of every sheet with a table; its header is the row above."""
@@ -31,6 +32,10 @@ POSITION = "_row"
 """The end of the name of a column that says where an entry stands on its sheet; only the workbook has such columns."""
 DEFAULT = "default_"
 """The beginning of the name of an assumption that is a row's default."""
+CHOICE_OF_COLUMN, CHOICE_OF_ROW = "summary column ", "summary row "
+"""What a cell of Summary chooses that names a scenario or a metric: its id, or its number without headings, follows."""
+LISTS_HEAD = 4
+"""The row of Lists with the titles of a summary's scenarios; its metrics follow below."""
 GIVEN, OVERRIDE = "_given", "_override"
 """The ends of the names of columns for what a row itself gives, and for a value typed over a formula that is kept."""
 
@@ -102,7 +107,7 @@ TITLES = {sheet.catalog: sheet.title for sheet in SHEETS if sheet.catalog}
 """The title of each catalog table's sheet."""
 
 __all__ = [
-    "ALL_CHECKS", "BY_TITLE", "DEFAULT", "FIRST", "GIVEN", "KEY", "NO_FIT", "NO_ROW", "OVERRIDE", "PIECE", "PIECES", "POSITION",
+    "ALL_CHECKS", "BY_TITLE", "CHOICE_OF_COLUMN", "CHOICE_OF_ROW", "DEFAULT", "FIRST", "GIVEN", "KEY", "LABELS", "LISTS_HEAD", "NO_FIT", "NO_ROW", "OVERRIDE", "PIECE", "PIECES", "POSITION",
     "POSITIONS", "SHEETS", "SOURCE_FIRST", "TITLES", "Back", "EntityTable", "Field", "Line", "Node", "Scalar", "SheetForm", "Shown",
     "SummaryValues", "SummaryView", "Text", "joined",
 ]  # fmt: skip
