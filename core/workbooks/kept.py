@@ -7,7 +7,7 @@ from typing import Any
 
 import polars as pl
 
-from scenario.workbooks.form import GIVEN, KEY, OVERRIDE, POSITION
+from scenario.workbooks.form import ANSWER, GIVEN, KEY, OVERRIDE, POSITION
 from scenario.workbooks.found import Typed, show
 from scenario.workbooks.left import listed
 from scenario.workbooks.scenario_rows import RowReader
@@ -86,5 +86,5 @@ class Overrides:
     def _can_be_kept(self, item: Typed) -> bool:
         if item.sheet != self.title or not isinstance(item.row, int):
             return False
-        number = isinstance(item.value, float) and not item.column.endswith((POSITION, KEY))
+        number = isinstance(item.value, float) and not item.column.endswith((POSITION, KEY, ANSWER))
         return number or (self._applied(item) and isinstance(item.value, str) and bool(item.value))

@@ -16,6 +16,7 @@ def write_xlsx(result: Result, stream: BinaryIO) -> None:
     import polars as pl
     from openpyxl import Workbook
 
+    from scenario.exporters.xlsx import answer as _answer
     from scenario.exporters.xlsx import assumptions as _assumptions
     from scenario.exporters.xlsx import cells as _cells
     from scenario.exporters.xlsx import charts as _charts
@@ -38,6 +39,8 @@ def write_xlsx(result: Result, stream: BinaryIO) -> None:
     frame = _scenarios.shown_frame(result, layout)
     sheets = [*_sensitivity.sensitivity(result, layout, workbook), *_summary.summary(result, layout, workbook, frame)]
     sheets += _charts.charts(result, layout, workbook, frame)
+    sheets += _answer.answer(result, layout, workbook)
+    pages = list(sheets)
     added = _extras.columns(result, layout, workbook)
     frame = frame.with_columns(pl.Series(name, cells, dtype=pl.String) for name, (_, cells) in added.items())
     scenarios, recipe = _scenarios.scenarios(
@@ -46,11 +49,12 @@ def write_xlsx(result: Result, stream: BinaryIO) -> None:
     sheets += [scenarios, *_assumptions.all_assumptions(result, layout, workbook)]
     beside = _helpers.helpers(result, layout, workbook)
     sheets += [sheet for sheet, _, _ in beside]
-    sheets += [_front.formulas(layout, workbook), _checks.checks(result, layout, workbook)]
+    sheets += [_front.formulas(layout, workbook), _checks.checks(result, layout, workbook, pages, _summary.choices(result, layout))]
     for title in ("Chart data", "Lists"):
         workbook.move_sheet(title, len(workbook.sheetnames))
     source = _front.source(result, workbook)
-    sheets += [source, *_extras.sheets(result, layout, workbook), _front.readme(result, layout, workbook)]
+    sheets += [source, *_extras.sheets(result, layout, workbook)]
+    sheets += [_front.readme(result, layout, workbook)]
     _front.witness(workbook, layout, source, _summary.choices(result, layout))
     workbook.active = 0
     workbook.calculation.fullCalcOnLoad = True

@@ -8,6 +8,8 @@ from itertools import groupby
 from typing import Any
 
 from openpyxl.formatting.rule import FormulaRule
+from openpyxl.utils import get_column_letter
+from openpyxl.utils.cell import column_index_from_string, coordinate_from_string
 from openpyxl.workbook import Workbook
 from openpyxl.workbook.defined_name import DefinedName
 
@@ -17,7 +19,7 @@ from scenario.exporters.xlsx.assumptions import bounds, in_words
 from scenario.exporters.xlsx.cells import Sheet
 from scenario.exporters.xlsx.layout import SPARE, Layout, sheet_ref
 from scenario.exporters.xlsx.tabled import add_table, heads, widths
-from scenario.workbooks.form import ALL_CHECKS, BY_TITLE, FIRST, KEY, POSITION, TITLES, EntityTable, Scalar
+from scenario.workbooks.form import ALL_CHECKS, ANSWER, BY_TITLE, FIRST, KEY, POSITION, TITLES, EntityTable, Scalar
 
 OK, CHECK = "OK", "CHECK"
 LONGEST = 120
@@ -26,7 +28,7 @@ QUADRATIC = 3_000
 """Rows up to which every id is compared with every other."""
 EXACT = 300
 """Rows up to which each id is counted in a cell of its own, capital letters told apart."""
-LONG = 5_000
+LONG = 900
 """Characters of a formula that several checks share."""
 TYPED = ("models", "gpus", "hardware")
 """The catalog sheets whose blue cells are inputs."""
@@ -47,14 +49,19 @@ PARTS = (("kv_heads", "heads"), ("moe_layers", "layers"), ("window_layers", "lay
 """Fields of a model that cannot be more than another one."""
 
 
-def checks(result: Result, layout: Layout, workbook: Workbook) -> Sheet:
-    """Live checks with one master check, ``all_checks``."""
+def checks(
+    result: Result, layout: Layout, workbook: Workbook, pages: Iterable[Sheet] = (), spared: Iterable[str] = ()
+) -> Sheet:
+    """Live checks with one master check, ``all_checks``.
+
+    ``pages`` are further sheets with formulas, whose cells are looked at too; ``spared`` those of Summary that one may type in.
+    """
     sheet = Sheet(workbook.create_sheet("Checks"))
     names = list(BY_TITLE["Checks"].columns)
     heads(sheet, "Checks", "Each check counts what is wrong; all of them together are the status on README.", names)
     row = FIRST
     counted = _id_counts(result, layout, sheet)
-    for name, formula, advice in _checks(result, layout, counted):
+    for name, formula, advice in (*_checks(result, layout, counted), *_page_checks(pages, set(spared))):
         sheet.put(row, 1, name, "scn.text")
         sheet.formula(row, 2, formula, 0, "scn.calc", "#,##0")
         sheet.formula(row, 3, f'IF(ISERROR(B{row}),"{CHECK}",IF(B{row}=0,"{OK}","{CHECK}"))', OK, "scn.check")
@@ -128,6 +135,48 @@ def _sheet_checks(result: Result, layout: Layout, counted: str) -> Iterator[Chec
         yield "Scenarios: ids that stand twice", twice, "An id names one row."
 
 
+def _page_checks(pages: Iterable[Sheet], spared: set[str]) -> Iterator[Check]:
+    """Values typed over the formulas of the sheets that are read, not filled in."""
+    for page in pages:
+        title = page.sheet.title
+        mine = [place for place in page.shown if place not in (spared if title == "Summary" else ()) and not _is_status(page, place)]
+        terms = [f"SUMPRODUCT(--NOT(_xlfn.ISFORMULA({sheet_ref(title)}!{area})))" for area in formula_areas(mine)]
+        yield from _summed(f"{title}: values typed over a formula", terms, "Made anew with the next workbook; undo, or run the file.")
+
+
+def _is_status(page: Sheet, place: str) -> bool:
+    """Whether a cell shows the status itself, which no check can read."""
+    return page.sheet[place].value == f"={ALL_CHECKS}"
+
+
+def formula_areas(places: Iterable[str]) -> list[str]:
+    """Cells as rectangles: runs along rows, those of rows below one another as one."""
+    rows: dict[int, list[int]] = {}
+    for place in places:
+        letters, row = coordinate_from_string(place)
+        rows.setdefault(row, []).append(column_index_from_string(letters))
+    open_runs: dict[tuple[int, int], int] = {}
+    found: list[tuple[int, int, int, int]] = []
+    before = 0
+    for row in [*sorted(rows), 0]:
+        runs = set(_runs(sorted(rows[row]))) if row else set()
+        for run in [run for run in open_runs if run not in runs or row != before + 1]:
+            found.append((*run, open_runs.pop(run), before))
+        for run in runs:
+            open_runs.setdefault(run, row)
+        before = row
+    return [f"${get_column_letter(a)}${first}:${get_column_letter(b)}${last}" for a, b, first, last in sorted(found, key=lambda one: (one[2], one[0]))]
+
+
+def _runs(columns: list[int]) -> Iterator[tuple[int, int]]:
+    """Unbroken runs of numbers: first and last."""
+    start = columns[0]
+    for one, after in zip(columns, [*columns[1:], None], strict=True):
+        if after != one + 1:
+            yield start, one
+            start = after or 0
+
+
 def _input_checks(layout: Layout) -> Iterator[Check]:
     """Inputs of rows that are blank, out of range or not known."""
     for column in layout.columns.values():
@@ -143,7 +192,7 @@ def _input_checks(layout: Layout) -> Iterator[Check]:
             yield name, _outside(span, item.parameter), advice[0].upper() + advice[1:] + "."
     for name, column in layout.columns.items():
         key = name.removesuffix(POSITION)
-        if column.item is None and name != KEY and layout.book.fields[key].facts.blank:
+        if column.item is None and name not in (KEY, ANSWER) and layout.book.fields[key].facts.blank:
             text = f'SUMPRODUCT(({layout.span(key)}<>"")*({layout.span(name)}=""))'
             yield f"{key}: names that are not known", text, "Choose a name from the list."
     quantized = _quantized_twice(layout)

@@ -23,9 +23,9 @@ from scenario.workbooks.form.witness import Witness
 
 
 def readme(result: Result, layout: Layout, workbook: Workbook) -> Sheet:
-    """The first page."""
+    """What the workbook is: the page after the answer."""
     table = result.book.table
-    sheet = Sheet(workbook.create_sheet("README", 0))
+    sheet = Sheet(workbook.create_sheet("README", int("Answer" in workbook.sheetnames)))
     sheet.put(1, 1, table.title, "scn.title")
     sheet.put(
         2,

@@ -13,9 +13,9 @@ from functools import partial
 
 from openpyxl.utils import get_column_letter
 
-from scenario import Book, compile_excel
+from scenario import UNLIMITED, Book, compile_excel
 from scenario.exporters.xlsx.splice import ROW
-from scenario.workbooks.form import FIRST, KEY, POSITION, POSITIONS, TITLES, EntityTable, Field
+from scenario.workbooks.form import ANSWER, FIRST, KEY, POSITION, POSITIONS, TITLES, EntityTable, Field, limits_at
 
 SPARE = 50
 """Free rows below a catalog table that lookups already cover."""
@@ -222,6 +222,7 @@ def _plan(book: Book) -> list[Planned]:
         plan += _lookups([key for key in _keys(book) if (key[1] in CORE) is core], lookups)
     done = {name for name, *_ in plan}
     plan += _banded("CALC", [item for item in calcs if item.name not in done and not item.sheet])
+    plan += [(ANSWER, "CALC", None, "The row's price, where it keeps within the limits on the sheet Answer.")]
     return [*plan, (KEY, "CALC", None, "What the Summary finds the row by.")]
 
 
@@ -252,12 +253,34 @@ def _own_formula(layout: Layout, addresses: _Letters, name: str) -> str:
     book = layout.book
     if name == KEY:
         return joined(addresses.reference(part) for part in layout.key)
+    if name == ANSWER:
+        return _within_limits(layout, addresses)
     by = name.removesuffix(POSITION)
     table = next(table for table, key in _keys(book) if key == by)
     found = f"MATCH({addresses.reference(by)},{layout.entity_span(book.tables[table], 'name')},0)"
     # A blank key has no entry. IF(key="","",...) would say so better, but LibreOffice computes it wrongly in
     # some long columns; a name that is not found is counted on the sheet Checks instead.
     return f'IFERROR({found},"")' if book.fields[by].facts.blank else found
+
+
+def _within_limits(layout: Layout, addresses: _Letters) -> str:
+    """The price of a row that can run and keeps within the limits of the sheet Answer, else the number that means no limit."""
+    cells, fields = limits_at(), layout.book.fields
+    ref = addresses.reference
+    if not layout.rows:  # there is no sheet Answer
+        return f"{UNLIMITED:.0f}"
+    most = f'IF({cells["tpot"]}="",TRUE,{ref("tpot_ms")}<={cells["tpot"]})'
+    tests = [f'{ref("status")}="ok"', most]
+    if "ttft_ms" in fields:
+        tests.append(f'IF({cells["ttft"]}="",TRUE,AND({ref("ttft_ms")}<>"",{ref("ttft_ms")}<={cells["ttft"]}))')
+    tests.append(f'IF({cells["budget"]}="",TRUE,{ref("usd_per_hour")}*{ref("gpus")}*{cells["hours"]}<={cells["budget"]})')
+    stored = layout.entity_span(layout.book.tables["models"], "stored_bits")
+    whole = ",".join(f'{ref("kv")}="{row["name"]}"' for row in layout.book.tables["formats"].rows if float(str(row["bits"])) >= 16)
+    same = [f"{ref('weight_bits')}>=INT(INDEX({stored},{ref('model' + POSITION)}))", f"OR({whole})"]
+    same += [f"{ref('quant_no')}<=1"] if "quant_no" in fields else []
+    tests.append(f'IF({cells["lossless"]}="yes",AND({",".join(same)}),TRUE)')
+    price = ref("usd_per_million_tokens")
+    return f'IF({price}="",{UNLIMITED:.0f},IF(AND({",".join(tests)}),{price},{UNLIMITED:.0f}))'
 
 
 def _formula(layout: Layout, addresses: _Letters, item: Field) -> str:

@@ -12,12 +12,13 @@ from openpyxl.workbook import Workbook
 
 from scenario import Result
 from scenario.exporters.xlsx import style as _style
+from scenario.exporters.xlsx.answer import within_limits
 from scenario.exporters.xlsx.assumptions import validation_for
 from scenario.exporters.xlsx.cells import Sheet
 from scenario.exporters.xlsx.layout import Layout, SheetColumn
 from scenario.exporters.xlsx.splice import ROW, ColumnXml
 from scenario.exporters.xlsx.tabled import add_table, widths
-from scenario.workbooks.form import BY_TITLE, FIRST
+from scenario.workbooks.form import ANSWER, BY_TITLE, FIRST, KEY
 
 
 def scenarios(
@@ -64,8 +65,8 @@ def _head(sheet: Sheet, index: int, column: SheetColumn, begins: bool) -> Column
     sheet.put(4, index, _text(column), "scn.meta")
     sheet.put(5, index, column.name, "scn.head").comment = _comment(column)
     style = {"INPUT": "scn.input", "MORE INPUT": "scn.input", "LOOKUP": "scn.link"}.get(column.band, "scn.calc")
-    dummy = sheet.put(FIRST, index, None, style, _style.number_format(item) if item else "General")
-    kind = item.facts.type if item else "text" if column.name == "summary_key" else "number"
+    dummy = sheet.put(FIRST, index, None, style, _style.number_format(item) if item else _style.WITHIN if column.name == ANSWER else "General")
+    kind = item.facts.type if item else "text" if column.name == KEY else "number"
     del sheet.sheet._cells[FIRST, index]  # it was only there to register the style
     return ColumnXml(column.name, column.letter, dummy.style_id, column.formula, kind)
 
@@ -85,7 +86,7 @@ def shown_frame(result: Result, layout: Layout) -> pl.DataFrame:
     frame = result.full
     extra = []
     for column in layout.columns.values():
-        if column.item is None and column.name != "summary_key":
+        if column.item is None and column.name not in (KEY, ANSWER):
             by = column.name.removesuffix("_row")
             table = next(
                 item.lookup.table for item in layout.book.fields.values() if item.lookup and item.lookup.key == by
@@ -94,7 +95,7 @@ def shown_frame(result: Result, layout: Layout) -> pl.DataFrame:
             extra.append(codes.alias(column.name))
     parts = [_as_text(frame, name) for name in layout.key]
     key = pl.concat_str(parts, separator="|") if parts else pl.lit("")
-    return frame.with_columns(*extra, key.alias("summary_key"))
+    return frame.with_columns(*extra, key.alias(KEY), within_limits(frame).alias(ANSWER))
 
 
 def _as_text(frame: pl.DataFrame, name: str) -> pl.Expr:

@@ -9,6 +9,7 @@ from __future__ import annotations
 import math
 import unicodedata
 from copy import copy
+from typing import Any
 
 from openpyxl.styles import Alignment, Border, Font, NamedStyle, PatternFill, Protection, Side
 from openpyxl.utils import get_column_letter
@@ -29,7 +30,7 @@ BANDS = {
     "CALC": PALE_GREY,
 }
 TABS = {
-    "README": NAVY, "Summary": "2E75B6", "Charts": "2E75B6", "Scenarios": "548235", "Formulas": "7F7F7F",
+    "Answer": NAVY, "README": NAVY, "Summary": "2E75B6", "Charts": "2E75B6", "Scenarios": "548235", "Formulas": "7F7F7F",
     "Checks": "C00000",
 }  # fmt: skip
 INPUT_TAB = "BF9000"
@@ -71,15 +72,27 @@ def add_styles(book: Workbook) -> None:
         book.add_named_style(style)
 
 
+PRICE, MONEY = "[>=1]$#,##0.00;[>=0.01]$0.0000;$0.000000", "$#,##0"
+"""Dollars of a unit, to three digits or more by magnitude; and dollars of a month, whole."""
+AMOUNT = "[>=100]#,##0;[>=1]0.00;0.0000"
+"""A measured amount by magnitude; below 1 to the fourth decimal."""
+WITHIN = f'[>={UNLIMITED:.0f}]"outside";[>=0.01]$#,##0.00##;$0.000000'
+"""A price within limits, or that the row is outside them."""
+
 _BIG = '[>=1000000000]#,##0.00,,,"{0}";[>=1000000]#,##0.00,,"M";#,##0'
 FORMATS = {
-    "$/1M tokens": "$#,##0.0000", "$/GPU-hour": "$#,##0.00", "$": "$#,##0.00", "ms": "#,##0.000", "us": "#,##0.0",
-    "GB": "#,##0.00", "TB/s": "#,##0.00", "GB/s": "#,##0", "TFLOP/s": "#,##0", "TOP/s": "#,##0", "W": "#,##0",
-    "x": '0.00"x"', "%": "0.0%", "tokens/s": "#,##0", "tokens": "#,##0.00", "rows": "#,##0.0", "FLOP/byte": "#,##0.0",
+    "$/1M tokens": PRICE, "$/GPU-hour": "$#,##0.00", "$": "$#,##0.00", "ms": AMOUNT, "us": "#,##0.0",
+    "GB": AMOUNT, "TB/s": "#,##0.00", "GB/s": "#,##0", "TFLOP/s": "#,##0", "TOP/s": "#,##0", "W": "#,##0",
+    "x": '0.00"x"', "%": "0.0%", "tokens/s": "#,##0", "tokens": "[>=100]#,##0;0.00", "rows": "#,##0.0", "FLOP/byte": "#,##0.0",
     "experts": "#,##0.0", "bit": "0.00", "parameters": _BIG.format("B"), "FLOP": _BIG.format("G"), "bytes": "#,##0",
     "sequences": "#,##0", "GPUs": "#,##0",
 }  # fmt: skip
 """Number formats by unit: what is shown is rounded by the format, never by a formula."""
+
+
+def format_of(layout: Any, name: str) -> str:
+    """The number format of a column of Scenarios."""
+    return number_format(layout.book.fields[name])
 
 
 def label(item: Field) -> str:

@@ -113,8 +113,8 @@ class _Cells:
         if item is None:
             return "#,##0.00##" if cell.node.facts.type == "number" else "General"
         found = _style.number_format(item)
-        told = "[" in found or item.unit in ("", "x", "%") or item.unit.startswith("$") or found == "General"
-        return found if told else f'{found}" {item.unit}"'
+        told = '"' in found or item.unit in ("", "x", "%") or item.unit.startswith("$") or found == "General"
+        return found if told else ";".join(f'{section}" {item.unit}"' for section in found.split(";"))
 
 
 def quoted(text: str) -> list[str]:

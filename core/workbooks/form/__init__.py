@@ -28,6 +28,8 @@ ALL_CHECKS = "all_checks"
 """The name of the cell that says whether all checks are good."""
 KEY = "summary_key"
 """The column of Scenarios by which other sheets find rows."""
+ANSWER = "price_within_limits"
+"""The column of Scenarios with each row's price where it keeps within the limits on the sheet Answer; only the workbook has it."""
 POSITION = "_row"
 """The end of the name of a column that says where an entry stands on its sheet; only the workbook has such columns."""
 DEFAULT = "default_"
@@ -73,6 +75,7 @@ class SheetForm:
 
 _STEPS = range(1, POSITIONS + 1)
 SHEETS = (
+    SheetForm("Answer", "What to run: of each model the cheapest row within limits, what a volume takes, rent or own."),
     SheetForm("README", "What the workbook is."),
     SheetForm("Summary", "The metrics side by side; drop-downs choose what is shown."),
     SheetForm("Charts", "Pass time, speedup, price and the Pareto view; drop-downs choose model and GPU."),
@@ -102,12 +105,19 @@ SHEETS = (
     SheetForm("Source", "The table as text, for reading the workbook back.", Back.TEXT),
 )  # fmt: skip
 """The sheets that a workbook may have of its own; others are the analyst's."""
+
+
+def limits_at() -> dict[str, str]:
+    """The cells of the sheet Answer that hold limits, as formulas on other sheets refer to them."""
+    return {name: f"Answer!$B${row}" for row, name in enumerate(("tpot", "ttft", "lossless", "budget", "hours", "tokens"), 9)}
+
+
 BY_TITLE = {sheet.title: sheet for sheet in SHEETS}
 TITLES = {sheet.catalog: sheet.title for sheet in SHEETS if sheet.catalog}
 """The title of each catalog table's sheet."""
 
 __all__ = [
-    "ALL_CHECKS", "BY_TITLE", "CHOICE_OF_COLUMN", "CHOICE_OF_ROW", "DEFAULT", "FIRST", "GIVEN", "KEY", "LABELS", "LISTS_HEAD", "NO_FIT", "NO_ROW", "OVERRIDE", "PIECE", "PIECES", "POSITION",
+    "ALL_CHECKS", "ANSWER", "BY_TITLE", "CHOICE_OF_COLUMN", "CHOICE_OF_ROW", "DEFAULT", "FIRST", "GIVEN", "KEY", "LABELS", "LISTS_HEAD", "NO_FIT", "NO_ROW", "OVERRIDE", "PIECE", "PIECES", "POSITION",
     "POSITIONS", "SHEETS", "SOURCE_FIRST", "TITLES", "Back", "EntityTable", "Field", "Line", "Node", "Scalar", "SheetForm", "Shown",
-    "SummaryValues", "SummaryView", "Text", "joined",
+    "SummaryValues", "SummaryView", "Text", "joined", "limits_at",
 ]  # fmt: skip
