@@ -11,7 +11,6 @@ LABELS = {
     "round_ms": "round", "baseline_ms": "baseline step T(B)", "verify_ms": "verify pass T((gamma+1)B)",
     "draft_cost": "draft cost c", "alpha": "acceptance alpha", "gamma": "draft tokens gamma",
     "tokens_per_round": "tokens per round E", "free_batch": "turning batch, ridge / (gamma+1)", "ridge": "ridge point",
-    "batch": "batch B", "context": "context L",
 }  # fmt: skip
 """By column name; a title that a column has of its own comes before it."""
 

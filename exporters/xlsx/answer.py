@@ -10,7 +10,6 @@ from __future__ import annotations
 import math
 import re
 from collections.abc import Iterable
-from dataclasses import dataclass, field
 from typing import Any
 
 import polars as pl
@@ -22,6 +21,8 @@ from openpyxl.worksheet.datavalidation import DataValidation
 
 from scenario import UNLIMITED, Result
 from scenario.exporters.xlsx import style as _style
+from scenario.exporters.xlsx.answer_cost import cost
+from scenario.exporters.xlsx.answer_page import MOST, NONE, TOP, Answer
 from scenario.exporters.xlsx.cells import Sheet
 from scenario.exporters.xlsx.checks import OK
 from scenario.exporters.xlsx.layout import Layout
@@ -29,13 +30,8 @@ from scenario.exporters.xlsx.splice import written_at
 from scenario.exporters.xlsx.tabled import widths
 from scenario.workbooks.form import ALL_CHECKS, ANSWER, FIRST, TITLES, limits_at
 
-MOST = 12
-"""Models that the page has room for; others are chosen in the blue cells."""
-TOP = 17
-"""The header row of the table of models."""
 HOURS, SERVER = 730.0, 8.0
 TOKENS_A_DAY = 100e6
-NONE = "no row within the limits"
 _DATE = re.compile(r"\((20[0-9]{2}-[0-9]{2}-[0-9]{2})\)")
 SHOWN = ("gpu", "gpus", "method", "batch", "context", "tpot_ms", "ttft_ms", "tokens_per_s", "speedup", "usd_per_million_tokens",
          "usd_low", "usd_high")  # fmt: skip
@@ -45,38 +41,8 @@ HEADS = {"gpus": "GPUs", "gpu": "GPU", "method": "method", "batch": "batch", "co
          "usd_low": "$ low", "usd_high": "$ high"}  # fmt: skip
 
 
-@dataclass
-class Answer:
-    """The page being written: where each model's row stands, and what the cells show at first."""
-
-    result: Result
-    layout: Layout
-    sheet: Sheet
-    models: list[str] = field(default_factory=list)
-    places: list[int | None] = field(default_factory=list)
-    """The row of Scenarios (from 1) of each model's cheapest row."""
-    columns: dict[str, str] = field(default_factory=dict)
-    """Letters of the table of models, by column of Scenarios."""
-
-    @property
-    def rows(self) -> range:
-        """The rows of the table of models."""
-        return range(TOP + 1, TOP + 1 + len(self.models))
-
-    @property
-    def last(self) -> int:
-        return TOP + len(self.models)
-
-    def value(self, name: str, index: int) -> Any:
-        """What a column of Scenarios says in a model's cheapest row."""
-        place = self.places[index]
-        return None if place is None else self.result.full[name][place - 1]
-
-
 def answer(result: Result, layout: Layout, workbook: Workbook) -> list[Sheet]:
     """The sheet, or nothing of a table without rows."""
-    from scenario.exporters.xlsx.answer_cost import cost
-
     if not result.full.height:
         return []
     page = Answer(result, layout, Sheet(workbook.create_sheet("Answer", 0)))
@@ -265,6 +231,3 @@ def _volume_of(page: Answer, index: int, nodes: dict[str, Any]) -> list[float | 
     servers = float(math.ceil(gpus / server))
     month = servers * server * hour * HOURS
     return [replicas, gpus, server, servers, servers * server, month, month / (TOKENS_A_DAY * 365 / 12) * 1e6]
-
-
-

@@ -8,7 +8,7 @@ from openpyxl.styles import Alignment
 from openpyxl.worksheet.datavalidation import DataValidation
 
 from scenario.exporters.xlsx import style as _style
-from scenario.exporters.xlsx.answer import Answer
+from scenario.exporters.xlsx.answer_page import Answer
 
 YEARS, PUE, KWH, H100 = 4.0, 1.58, 0.0806, 33_750.0
 HOURS_A_YEAR = 8760.0
@@ -89,6 +89,3 @@ def _beside(page: Answer, row: int, label: str, unit: str, said: str) -> None:
     page.sheet.put(row, 1, label, "scn.label")
     page.sheet.put(row, 3, unit, "scn.meta")
     page.sheet.put(row, 4, said, "scn.subtitle")
-
-
-

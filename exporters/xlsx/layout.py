@@ -280,7 +280,8 @@ def _within_limits(layout: Layout, addresses: _Letters) -> str:
     same += [f"{ref('quant_no')}<=1"] if "quant_no" in fields else []
     tests.append(f'IF({cells["lossless"]}="yes",AND({",".join(same)}),TRUE)')
     price = ref("usd_per_million_tokens")
-    return f'IF({price}="",{UNLIMITED:.0f},IF(AND({",".join(tests)}),{price},{UNLIMITED:.0f}))'
+    # One row with an error must not take the answer of all others along; Checks counts its other cells.
+    return f'IFERROR(IF({price}="",{UNLIMITED:.0f},IF(AND({",".join(tests)}),{price},{UNLIMITED:.0f})),{UNLIMITED:.0f})'
 
 
 def _formula(layout: Layout, addresses: _Letters, item: Field) -> str:

@@ -101,7 +101,7 @@ FAULTS = {
     "a condition that is none": ({"rows": [{"title": "x", "show": "batch", "when": [{"if": "batch", "text": "y"}]}]}, "'batch' is no condition"),
     "a number format that is none": ({"rows": [{"title": "x", "show": "batch", "format": "0.0 GB"}]}, "is not a number format"),
     "a key that is unknown": ({"rows": [{"titel": "x", "show": "batch"}]}, "unknown key of a metric 'titel'"),
-    "a title twice": ({"rows": ["batch", {"title": "batch B", "show": "1"}]}, "two metrics are called 'batch B'"),
+    "a title twice": ({"rows": ["batch", {"title": "batch", "show": "1"}]}, "two metrics are called 'batch'"),
     "nothing to show": ({"rows": [{"title": "x"}]}, "a metric shows something"),
     "a cell of no column": ({"rows": [{"title": "x", "show": "1", "cells": {"c": "-"}}]}, "unknown column of the summary 'c'"),
     "where": ({"where": {"batch": 1}}, "where has no meaning in a summary"),
