@@ -146,7 +146,7 @@ def _page_checks(pages: Iterable[Sheet], spared: set[str]) -> Iterator[Check]:
 
 def _is_status(page: Sheet, place: str) -> bool:
     """Whether a cell shows the status itself, which no check can read."""
-    return page.sheet[place].value == f"={ALL_CHECKS}"
+    return bool(page.sheet[place].value == f"={ALL_CHECKS}")
 
 
 def formula_areas(places: Iterable[str]) -> list[str]:
