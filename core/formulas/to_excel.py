@@ -104,10 +104,9 @@ class _ExcelCompiler:
         saved = sum(map(len, texts)) - sum(map(len, distinct))
         if saved < 60:
             return f"CHOOSE({number},{','.join(texts)})"
+        # Not INDEX over a list in braces, which Gnumeric does not know.
         order = ",".join(str(distinct.index(text) + 1) for text in texts)
-        chosen = f"CHOOSE(INDEX({{{order}}},{number}),{','.join(distinct)})"
-        # INDEX(..., 0) is the whole list, not an error.
-        return chosen if index.facts.low >= 1 else f"IF(INT({number})<1,NA(),{chosen})"
+        return f"CHOOSE(CHOOSE({number},{order}),{','.join(distinct)})"
 
     def operand(self, node: Node, rank: int) -> str:
         text, own = self.ranked(node)

@@ -161,9 +161,9 @@ def _models(page: Answer) -> None:
     for index, row in enumerate(page.rows):
         sheet.put(row, 1, page.models[index], "scn.input")
         other = f"({models}<>$A{row})"
-        least = f"SUMPRODUCT(MIN({price}+{UNLIMITED:.0f}*{other}))"
+        least = f"SUMPRODUCT(SMALL({price}+{UNLIMITED:.0f}*{other},1))"  # of MIN Gnumeric takes one number
         found = f"${working}{row}"
-        place = f"SUMPRODUCT(MIN(ROW({price})-{FIRST - 1}+1000000000*(({other}+({price}>{found}))>0)))"
+        place = f"SUMPRODUCT(SMALL(ROW({price})-{FIRST - 1}+1000000000*(({other}+({price}>{found}))>0),1))"
         number = page.columns["#"]
         price_at = page.value("usd_per_million_tokens", index)
         sheet.formula(row, len(heads), least, UNLIMITED if price_at is None else price_at, "scn.meta", _style.WITHIN)

@@ -324,9 +324,10 @@ def _by_batch(
         sheet.formula(at, 1, text, batches[index], "scn.calc", "#,##0")
     span = layout.span("method")
     for column, method in enumerate(methods, 2):
-        letter, before = get_column_letter(column), f"$A{head}:{get_column_letter(column - 1)}{head}"
+        letter, before = get_column_letter(column), [f"({span}={get_column_letter(one)}{head})" for one in range(2, column)]
+        taken = "+".join([*before, f'({span}="")'])
         # the first row of another method
-        place = f'SUMPRODUCT(MIN(ROW({span})-{FIRST - 1}+1E9*((COUNTIF({before},{span})>0)+({span}=""))))'
+        place = f'SUMPRODUCT(SMALL(ROW({span})-{FIRST - 1}+1E9*({taken}),1))'
         sheet.formula(head, column, f'IFERROR(INDEX({span},{place}),"")', method, "scn.head")
         for index, batch in enumerate(batches):
             at = head + 1 + index
