@@ -8,7 +8,7 @@ from openpyxl.styles import Alignment
 from openpyxl.worksheet.datavalidation import DataValidation
 
 from scenario.exporters.xlsx import style as _style
-from scenario.exporters.xlsx.answer_page import Answer
+from scenario.exporters.xlsx.answer_page import TOP, Answer
 
 YEARS, PUE, KWH, H100 = 4.0, 1.58, 0.0806, 33_750.0
 HOURS_A_YEAR = 8760.0
@@ -23,7 +23,7 @@ def cost(page: Answer, row: int) -> int:
     number, gpu = page.columns["#"], page.columns["gpu"]
     sheet.put(row, 1, "Rent or own", "scn.heading")
     sheet.put(row, 2, "dollars per GPU and hour; the GPU is that of the model's row above", "scn.subtitle")
-    first, last = page.rows[0], page.last
+    first, last = TOP, page.last  # from the header on: Gnumeric looks nothing up in a range of one cell
     at = {name: row + 1 + index for index, name in enumerate(
         ("model", "gpu", "demand", "reserved", "spot", "buy", "years", "watts", "kwh", "pue", "share", "owned", "energy", "rented",
          "even", "months"))}  # fmt: skip
@@ -69,7 +69,7 @@ def cost(page: Answer, row: int) -> int:
     )  # fmt: skip
     sheet.put(at["model"], 1, "for model", "scn.label")
     sheet.put(at["model"], 2, page.models[0], "scn.input")
-    choose = DataValidation(type="list", formula1=f"Answer!$A${first}:$A${last}", allow_blank=False)
+    choose = DataValidation(type="list", formula1=f"Answer!$A${TOP + 1}:$A${last}", allow_blank=False)
     sheet.sheet.add_data_validation(choose)
     choose.add(f"B{at['model']}")
     for key, label, value, form, unit, said in inputs:

@@ -100,6 +100,8 @@ def _chunks(name: str, data: bytes, shown: Mapping[str, Mapping[str, Any]], larg
     elif name.startswith("xl/worksheets/_rels/"):
         # Some readers do not follow part names that begin at the root.
         data = data.replace(b'Target="/xl/', b'Target="../')
+    elif name == "xl/styles.xml":
+        data = _fonts_in_order(data.decode()).encode()
     elif name == "docProps/app.xml":
         # A program that does not know the writer recalculates; openpyxl's name would stop that.
         data = re.sub(rb"<Application>.*?</Application>", b"<Application>scenario</Application>", data)
@@ -107,6 +109,21 @@ def _chunks(name: str, data: bytes, shown: Mapping[str, Mapping[str, Any]], larg
         moment = f"{written_at():%Y-%m-%dT%H:%M:%SZ}".encode()
         data = re.sub(rb"(<dcterms:(?:created|modified)[^>]*>)[^<]*", rb"\g<1>" + moment, data)
     yield data
+
+
+_FONT_ORDER = ("b", "i", "strike", "condense", "extend", "outline", "shadow", "u", "vertAlign", "sz", "color", "name", "family", "charset", "scheme")
+"""The parts of a font in the order of the schema (ECMA-376, CT_Font), in which openpyxl does not write them."""
+
+
+def _fonts_in_order(xml: str) -> str:
+    """The style sheet with the parts of each font in the order that the schema asks for."""
+
+    def ordered(match: re.Match[str]) -> str:
+        parts = re.findall(r"<(\w+)[^>]*/>", match[1])
+        found = list(zip(parts, re.findall(r"<\w+[^>]*/>", match[1]), strict=True))
+        return "<font>" + "".join(text for _, text in sorted(found, key=lambda part: _FONT_ORDER.index(part[0]))) + "</font>"
+
+    return re.sub(r"<font>((?:<\w+[^>]*/>)+)</font>", ordered, xml)
 
 
 def _with_values(xml: str, shown: Mapping[str, Any]) -> str:
