@@ -182,7 +182,8 @@ class _ExcelCompiler:
             # LibreOffice gives an error where a power becomes too small to hold.
             if (base.low >= 0 and base.high <= 1 and exponent.low >= 0) or (base.low >= 1 and exponent.high <= 0):
                 text = f"EXP({self.operand(right, 5)}*LN({self.text(left)}))"
-                text = f"IF({self.operand(left, 3)}=0,0^{e},{text})" if zero else text
+                nothing = "0" if exponent.low > 0 else f"0^{e}"
+                text = f"IF({self.operand(left, 3)}=0,{nothing},{text})" if zero else text
             else:
                 text = f"IF({self.operand(right, 5)}*LN(MAX(ABS({self.text(left)}),1E-300))<-708,0,{plain})"
         if base.low < 0 and not exponent.integer:

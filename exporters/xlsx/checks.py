@@ -28,6 +28,8 @@ QUADRATIC = 3_000
 """Rows up to which every id is compared with every other."""
 EXACT = 300
 """Rows up to which each id is counted in a cell of its own, capital letters told apart."""
+PUBLISHED = "published"
+"""The format that stands for how a checkpoint stores its weights, which may be in few bits already."""
 LONG = 900
 """Characters of a formula that several checks share."""
 TYPED = ("models", "gpus", "hardware")
@@ -282,15 +284,11 @@ def _twice(result: Result, layout: Layout) -> str:
 
 def _quantized_twice(layout: Layout) -> str:
     """Counts rows whose weights are stored in few bits and whose method quantizes them once more."""
-    small = [
-        str(row["name"])
-        for row in layout.book.tables["formats"].rows
-        if float(str(row["bits"])) < 8 or row["name"] == "published"
-    ]
-    if "quant_no" not in layout.columns or "weights" not in layout.columns or not small:
+    bits = next((name for name in ("weights_format_bits", "weights_bits") if name in layout.columns), "")
+    if "quant_no" not in layout.columns or not bits:
         return ""
-    stored = "+".join(f'({layout.span("weights")}="{name}")' for name in small)
-    return f"SUMPRODUCT(({layout.span('quant_no')}>1)*({stored}))"
+    published = f'({layout.span("weights")}="{PUBLISHED}")' if "weights" in layout.columns else "0"
+    return f"SUMPRODUCT(({layout.span('quant_no')}>1)*((({layout.span(bits)}<8)+{published})>0))"
 
 
 def _summed(name: str, terms: Iterable[str], advice: str) -> Iterator[Check]:
