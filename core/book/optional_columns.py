@@ -237,18 +237,28 @@ def break_even_text(scope: Scope) -> str:
 
 
 def source_text(scope: Scope) -> str:
-    """The formula that says where the row's acceptance comes from."""
-    return f"choose(draft_no, {', '.join(['blank', *(source_of(scope, method) for method in scope.methods['drafting'])])})"
+    """The formula that says where the row's acceptance comes from; methods that ask alike have one text, written once in a cell."""
+    methods = scope.methods["drafting"]
+    off = f"choose(draft_no, {', '.join(['1', *map(off_default, methods)])})"
+    each = ["blank", *(source_of(scope, method, off) for method in methods)]
+    texts = list(dict.fromkeys(each))
+    if len(texts) == 1:
+        return texts[0]
+    return f"choose(choose(draft_no, {', '.join(str(texts.index(text) + 1) for text in each)}), {', '.join(texts)})"
 
 
-def source_of(scope: Scope, method: Method) -> str:
-    """The same for the rows of one method."""
+def off_default(method: Method) -> str:
+    """How far a method's alpha is from its default; 1 where it has none."""
+    default = method.parameters["alpha"].default if "alpha" in method.parameters else None
+    return f"abs({scalar_name(method, 'alpha')} - {default})" if default else "1"
+
+
+def source_of(scope: Scope, method: Method, off: str) -> str:
+    """Where the acceptance of one method's rows comes from; ``off`` says how far the row's alpha is from the default."""
     if "alpha" not in method.parameters:
         return "blank"
     parts = [f'"{name}" if not is_blank({of}) else' for name, of in (("tree", "tree"), ("profile", "acceptance"))
              if of in method.parameters and of in scope.parameters]  # fmt: skip
     parts += ['"measured length" if not is_blank(measured_length) else'] if "measured_length" in scope.asked else []
     parts += ['"constant alpha" if not is_blank(alpha_given) else'] if "alpha_given" in scope.fields else []
-    name, default = scalar_name(method, "alpha"), method.parameters["alpha"].default
-    said = f'"constant alpha (default)" if abs({name} - {default}) < 1e-12 else "constant alpha"' if default else '"constant alpha"'
-    return " ".join([*parts, said])
+    return " ".join([*parts, f'"constant alpha (default)" if {off} < 1e-12 else "constant alpha"'])
