@@ -7,6 +7,7 @@ What an input cell says counts; formulas do not, unless a value stands in place 
 from __future__ import annotations
 
 import hashlib
+from collections.abc import Collection
 from pathlib import Path
 
 from scenario.book import selection
@@ -26,7 +27,7 @@ from scenario.workbooks.extras import read_extras
 from scenario.workbooks.form import ALL_CHECKS, GIVEN
 from scenario.workbooks.found import Header, Reading
 from scenario.workbooks.left import Used, left_behind, names_left
-from scenario.workbooks.read_assumptions import read_assumptions
+from scenario.workbooks.read_assumptions import read_assumptions, unused_time_models
 from scenario.workbooks.read_catalogs import read_catalogs
 from scenario.workbooks.read_formulas import read_formulas
 from scenario.workbooks.read_series import read_curves, read_profiles
@@ -59,8 +60,11 @@ def _table(sheets: Sheets) -> tuple[Table, Reading]:
     found.header = header
     root = read_source(sheets)
     base = found.base = _base(sheets, root, header)
-    for read in (read_assumptions, read_catalogs, read_profiles, read_curves, read_formulas):
+    unused = unused_time_models(sheets, base)
+    written = _base(sheets, root, header, unused) if unused else base
+    for read in (read_assumptions, read_catalogs, read_profiles, read_curves):
         read(sheets, root, base)
+    read_formulas(sheets, root, written)
     rows = RowReader(sheets, header, base)
     rows.read()
     read_choices(sheets, root, rows, base)
@@ -78,16 +82,16 @@ def _table(sheets: Sheets) -> tuple[Table, Reading]:
     return table, found
 
 
-def _base(sheets: Sheets, root: YamlNode, header: Header) -> Book:
+def _base(sheets: Sheets, root: YamlNode, header: Header, without: Collection[str] = ()) -> Book:
     """What the engine would assume by the Source sheet alone: what cells say is compared with this.
 
-    It has the features and the optional inputs whose columns the workbook has.
+    It has the features and the optional inputs whose columns the workbook has, and all time models but those left out.
     """
     known, host = catalog.builtin(), sheets.host
     row = {"model": next(iter(known.models)), "gpu": next(iter(known.gpus)), "batch": 1, "context": 0,
            "method": next(iter(host.methods))}  # fmt: skip
     row |= {name: value for name, value in OPTIONAL.items() if {name, name + GIVEN} & header.columns.keys()}
-    models = list(host.time_models) if "time_model" + GIVEN in header.columns else []
+    models = [name for name in host.time_models if name not in without] if "time_model" + GIVEN in header.columns else []
     listed = [{**row, "time_model": model} for model in models] or [row]
     cells = [YamlNode({name: at(value, "rows") for name, value in one.items()}, 0, 0) for one in listed]
     parts = {key: node for key, node in root.value.items() if key != "summary"}  # which may start at rows that are not here

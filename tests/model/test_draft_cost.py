@@ -28,7 +28,9 @@ GPUS = {
     "v100": {"memory_gb": 16, "bandwidth_tb_s": 0.9, "bf16_tflops": 112},
     "tpu-v4": {"memory_gb": 32, "bandwidth_tb_s": 1.2288, "bf16_tflops": 275},
 }
-LIMIT = 0.5
+LIMIT = 0.25
+MISSED = {"Qwen3-0.6B for Qwen3-8B": 0.40, "4B of 8 layers for Chinchilla 70B": 0.45}
+"""Rows that the estimate misses by more than LIMIT, and by how much at most: a draft of 28 thin layers, and a TPU of 2023."""
 
 
 def computed(line: dict[str, str], time_model: str = "estimate") -> float:
@@ -46,9 +48,9 @@ def computed(line: dict[str, str], time_model: str = "estimate") -> float:
 
 @pytest.mark.parametrize("name", [name for name, line in PUBLISHED.items() if not line["why_not"]])
 def test_published_draft_cost_is_met(name: str) -> None:
-    """Every published draft cost whose model, draft and GPU are told is met within 50 % by the estimate."""
+    """Every published draft cost whose model, draft and GPU are told is met within 25 % by the estimate, but for two that are named."""
     line = PUBLISHED[name]
-    assert computed(line) == pytest.approx(float(line["measured"]), rel=LIMIT)
+    assert computed(line) == pytest.approx(float(line["measured"]), rel=MISSED.get(name, LIMIT))
 
 
 def test_the_docs_show_the_comparison() -> None:

@@ -92,7 +92,7 @@ BROKEN: dict[str, tuple[Method, str]] = {
     "unknown column": (with_column("tokens_per_round", "geometric(alpha, gama)", "tokens"), "unknown name 'gama'"),
     "syntax": (with_column("tokens_per_round", "1 + (alpha", "tokens"), "a bracket is never closed"),
     "misspelt question": (with_column("token_per_round", "2", "tokens"),
-                          "[description] column token_per_round answers no question of the engine; if 'tokens_per_round' was meant"),
+                          "'token_per_round' is no open question, and no formula of the method reads it did you mean 'tokens_per_round'?"),
     "no source": (replace(GOOD, source=""), "[description] the method has no source"),
     "no doc": (replace(GOOD, columns={**GOOD.columns, "draft_ms": Column("gamma", "ms")}), "[description] column draft_ms has no doc"),
     "no limit": (replace(GOOD, parameters={**GOOD.parameters, "gamma": Parameter(3, None, 8, "tokens", "Drafts.", kind="integer")}),

@@ -118,12 +118,13 @@ def test_one_formula_too_few_and_one_too_many_in_a_row_are_both_found(written: P
 
 
 def test_a_formula_of_ones_own_is_found_where_it_begins(written: Path, way: str, change: Any) -> None:
-    """A formula that somebody wrote and filled down is named; every row of it where all rows are compared."""
+    """A formula that somebody wrote and filled down is one message that names where it begins."""
     other = {f"tpot_ms {row}": '><f t="shared" si="900"/><v>2</v>' for row in range(801, 811)}
     column = header(written, "Scenarios")["tpot_ms"]
     _, _, faults = read(change({"tpot_ms 800": f'><f t="shared" ref="{column}800:{column}810" si="900">E800*2</f><v>2</v>', **other}))
-    assert faults[0].startswith(f"{place(written, 'tpot_ms', 800)}: the formula of 'tpot_ms' was changed")
-    assert len(faults) == (11 if way == "compared" else 1)
+    assert faults[0].startswith(f"{place(written, 'tpot_ms', 800)}")
+    assert ": the formula of 'tpot_ms' was changed" in faults[0]
+    assert len(faults) == 1
 
 
 def test_the_formula_of_another_column_is_found(written: Path, change: Any) -> None:
