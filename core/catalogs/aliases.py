@@ -15,7 +15,7 @@ from importlib import resources
 from scenario.common import yamltree
 from scenario.model.entities import FORMATS
 
-KINDS = ("models", "gpus", "formats", "methods")
+KINDS = ("models", "gpus", "formats", "methods", "inputs")
 _VENDORS = re.compile(r"^(nvidia|amd|instinct|geforce|tesla|intel|google|aws)-")
 
 

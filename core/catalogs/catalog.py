@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import re
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
@@ -306,8 +307,8 @@ def note(source: Source, name: str, cell: YamlNode) -> Any:
     return None
 
 
-def number_hint(value: Any) -> str:
-    """What was meant by a text where a number is due."""
+def number_hint(value: Any, unit: str = "") -> str:
+    """What was meant by a text where a number in ``unit`` is due; 128k of tokens is 131,072, as model cards count a context."""
     if not isinstance(value, str):
         return ""
     text = value.strip()
@@ -320,7 +321,10 @@ def number_hint(value: Any) -> str:
         return f"a percentage is written as a number: {float(text.rstrip('% ')) / 100:g}"
     if re.fullmatch(r"[-+]?[0-9.]+ ?[kKmM]", text) and text.count(".") < 2:
         size = {"k": 1e3, "m": 1e6}[text[-1].lower()]
-        return f"write the number out: {float(text[:-1]) * size:.12g}"
+        number = float(text[:-1])
+        binary = unit == "tokens" and math.log2(number).is_integer() if number > 0 else False
+        as_tokens = f"{number * 1024 ** (1 if size == 1e3 else 2):.12g} tokens, or " if binary else ""
+        return f"write the number out: {as_tokens}{number * size:.12g}"
     plain = text.lstrip("$")
     if plain.replace(".", "", 1).isdigit() and plain.isascii():
         value = plain.lstrip("0") or "0"

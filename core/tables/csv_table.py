@@ -81,7 +81,7 @@ def load(path: str | Path, host: Host, *, max_rows: int = MAX_ROWS) -> Table:
     if not rows:
         source.stop()
     table = _CsvReader(source, host, max_rows, known, header, numbers, rows).table()
-    return replace(table, notes=_notes(header))
+    return replace(table, notes=(*table.notes, *_notes(header)))
 
 
 class _CsvReader(Reader):

@@ -54,7 +54,8 @@ class Reader(ValueReader):
         for section in sorted(SECTIONS, key=lambda section: section.stage):
             self.parts |= section.read(self, root.value.get(section.key))
         vectors = Vectors(self.profiles, self.curves, self.trees)
-        table = Table(file=source.file, sha256=source.sha256, source=source, vectors=vectors, stacks=self.stacks, **self.parts)
+        table = Table(file=source.file, sha256=source.sha256, source=source, vectors=vectors, stacks=self.stacks,
+                      notes=tuple(self.notes), **self.parts)
         try:
             source.stop()
         except TableError as error:

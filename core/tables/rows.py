@@ -8,6 +8,7 @@ from typing import Any
 
 import polars as pl
 
+from scenario.catalogs import aliases
 from scenario.common.yamltree import YamlNode
 from scenario.model import features, kinds, shared
 from scenario.model.entities import FORMATS
@@ -18,6 +19,8 @@ from scenario.tables.values import ValueReader
 QUANTIZED = (*(name for name, (bits, _) in FORMATS.items() if bits < 8), features.PUBLISHED)
 CONTEXT_FROM = ("prompt_tokens", "output_tokens")
 """Inputs that say which context a row has when it does not: the prompt and half the output."""
+RATES = frozenset({"qps", "rps", "request-rate", "requests-per-s", "requests-per-second", "arrival-rate", "rate"})
+"""What benchmark tools call the requests that arrive in a second."""
 LISTED = 10_000
 """Rows that one written row may expand to before they are made as a frame rather than as lists."""
 
@@ -39,6 +42,7 @@ class Expander:
             for name, parameter in method.parameters.items():
                 owners.setdefault(name, []).append(parameter)
         self.shared_by = {name for name, found in owners.items() if any(parameter != found[0] for parameter in found)}
+        self.method_inputs = owners.keys() - shared.INPUTS.keys()
         self.ids: dict[str, YamlNode] = {}
 
     def frame(self, grid: YamlNode | None, listed: YamlNode | None) -> pl.DataFrame:
@@ -114,6 +118,7 @@ class Expander:
             self.twice_quantized(place, found)
             self.ranges(found)
             self.servers(found)
+            self.unread(found, what)
             gammas = [value for value, _ in found.get("gamma", [])]
             self.reader.dialects(found, what, gammas[0] if len(gammas) == 1 else None)
         if len(self.source.problems) > before:
@@ -125,6 +130,11 @@ class Expander:
             self.source.say(key, f"'{name}' is one value for the whole table", f"defaults: {{{name}: {cell.shown}}}")
         elif name in self.reader.host.methods:
             self.source.say(key, f"'{name}' is a method, not an input", f"method: {name}")
+        elif aliases.plain(name, "inputs") in RATES:
+            self.source.say(key, f"'{name}' is a rate of requests; a row here is one batch that runs all the time",
+                            "give batch: requests under way = rate x seconds that a request takes (Little's law)")  # fmt: skip
+        elif meant := aliases.find("inputs", name, self.known):
+            self.source.say(key, f"unknown input '{name}'", f"it is called {meant} here")
         else:
             self.source.unknown(key, name, "input", ["id", "model", "gpu", "method", *self.known])
 
@@ -218,6 +228,15 @@ class Expander:
         parts = dict.fromkeys(part for stack in used for part in stack.split("+"))
         methods = [self.reader.host.methods[part] for part in parts]
         return [(method.parameters[name], method.name) for method in methods if name in method.parameters]
+
+    def unread(self, found: Mapping[str, list[tuple[Any, YamlNode]]], what: str) -> None:
+        """Tell of inputs that a row gives and that no method of the row has: they change nothing."""
+        used = self.methods(found)
+        for name in (self.method_inputs & found.keys()) if what == "this row" and used else ():
+            value, item = found[name][0]
+            if value is not None and not self.owners(name, used):
+                where = f"line {item.line}: " if item.line else ""
+                self.reader.notes.append(f"{where}{name}: {item.shown} changes nothing, {' or '.join(dict.fromkeys(used))} does not read it")
 
     def twice_quantized(self, place: YamlNode, found: Mapping[str, list[tuple[Any, YamlNode]]]) -> None:
         """Weights that are stored in under 8 bits cannot be quantized by a method once more."""

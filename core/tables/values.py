@@ -42,6 +42,8 @@ class ValueReader:
         self.catalog = catalog.builtin()
         self.parts: dict[str, Any] = {}
         self.broken: dict[str, tuple[Column, YamlNode]] = {}
+        self.notes: list[str] = []
+        """What is told of the table that is no fault."""
         self.summary: SummaryTable | None = None
         """The summary, once it is read; it makes rows."""
 
@@ -84,7 +86,7 @@ class ValueReader:
         if kind:
             value = aliases.find(kind, str(value), self.catalog.models if kind == "models" else parameter.choices) or value
         if said := kinds.value_problem(parameter, value):
-            near = nearest(str(value), parameter.choices) if text and parameter.choices else "" if text else catalog.number_hint(value)
+            near = nearest(str(value), parameter.choices) if text and parameter.choices else "" if text else catalog.number_hint(value, parameter.unit)
             self.source.say(node, f"{name}: {said}", near)
             return None
         if parameter.kind == "model" and value not in self.catalog.models:
