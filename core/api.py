@@ -57,15 +57,20 @@ def load_table(
 def _load(found: str | Path | Mapping[str, Any], host: Host, max_rows: int, overrides: str) -> table.Table:
     ending = "" if isinstance(found, Mapping) else Path(found).suffix.lower()
     if isinstance(found, Mapping) or ending not in (".csv", ".xlsx", ".xlsm"):
-        return reader.load(found, host, max_rows=max_rows)
+        return _told(reader.load(found, host, max_rows=max_rows))
     if ending == ".csv":
         from scenario.tables import csv_table
 
-        return csv_table.load(found, host, max_rows=max_rows)
+        return _told(csv_table.load(found, host, max_rows=max_rows))
     from scenario.workbooks import read_back
 
     read, reading = read_back.load(found, host, max_rows=max_rows, overrides=overrides)
     return replace(read, notes=(*read.notes, *reading.notes))
+
+
+def _told(read: table.Table) -> table.Table:
+    """A table with what is told of its rows. (A workbook was told when it was made.)"""
+    return replace(read, notes=(*read.notes, *reader.beyond_context(read)))
 
 
 def _formula_problems(faulty: table.Table, host: Host) -> list[Problem]:

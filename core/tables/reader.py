@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -82,4 +82,21 @@ class Reader(ValueReader):
                        columns={**table.columns, **self.broken})  # fmt: skip
 
 
-__all__ = ["CORE", "FaultyTable", "Reader", "load"]
+def beyond_context(table: Table) -> Iterator[str]:
+    """Tell of rows whose sequences are longer than their model was made for."""
+
+    def given(name: str) -> pl.Expr:
+        written = pl.col(name) if name in table.rows.columns else pl.lit(None)
+        return written.fill_null(pl.lit(table.defaults.get(name))) if table.defaults.get(name) is not None else written
+
+    limits = {name: entry.values.get("context_length") for name, entry in table.catalog.models.items()}
+    lengths = (given("context"), given("isl") + given("osl"), given("prompt_tokens") + given("output_tokens"))
+    found = table.rows.select(given("model").cast(pl.String).alias("model"), pl.max_horizontal(*[each.cast(pl.Float64) for each in lengths]).alias("tokens"))
+    limit = pl.col("model").replace_strict(limits, default=None, return_dtype=pl.Float64)
+    beyond = found.filter(pl.col("tokens") > limit).group_by("model", maintain_order=True).agg(pl.col("tokens").max(), pl.len().alias("rows"))
+    for model, tokens, rows in beyond.iter_rows():
+        of = f"{rows:,} row{'s' if rows > 1 else ''}"
+        yield f"{model} was made for {limits[model]:,.0f} tokens; {of} ask{'s' if rows == 1 else ''} for up to {tokens:,.0f}"
+
+
+__all__ = ["CORE", "FaultyTable", "Reader", "beyond_context", "load"]

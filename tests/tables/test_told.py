@@ -51,3 +51,14 @@ def test_an_input_that_no_method_of_the_row_reads_is_told(tmp_path: Path) -> Non
     told = [line for line in done.stderr.splitlines() if "changes nothing" in line]
     assert told == [f"{path}: line 4: gamma: 4 changes nothing, vanilla does not read it",
                     f"{path}: line 6: hit_rate: 0.3 changes nothing, eagle does not read it"]  # fmt: skip
+
+
+def test_a_context_beyond_the_models_own_is_told(tmp_path: Path) -> None:
+    """Llama 3 8B was made for 8,192 tokens (max_position_embeddings of its config.json): what asks for more is told, what does not is not."""
+    path = tmp_path / "t.yaml"
+    start = "version: 1\ndefaults: {model: llama-3-8b, gpu: h100-sxm, batch: 1, method: vanilla}\nrows:\n"
+    path.write_text(start + "  - {context: [8192, 8193, 20000]}\n  - {prompt_tokens: 8000, output_tokens: 500}\n  - {model: llama-3.1-8b, context: 20000}\n",
+                    encoding="utf-8")  # fmt: skip
+    done = CliRunner().invoke(main, ["run", str(path), "-o", str(tmp_path / "t.csv")])
+    assert [line for line in done.stderr.splitlines() if "made for" in line] == [
+        f"{path}: llama-3-8b was made for 8,192 tokens; 3 rows ask for up to 20,000"]  # fmt: skip
