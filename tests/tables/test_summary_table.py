@@ -172,7 +172,7 @@ def test_a_terminal_shows_the_summary(tmp_path: Path) -> None:
     path.write_text(yaml.safe_dump(TABLE), encoding="utf-8")
     done = CliRunner().invoke(main, ["run", str(path)])
     assert done.exit_code == 0, done.output
-    lines = [re.sub(" {2,}", "|", line.strip()) for line in done.output.splitlines()]
+    lines = [re.sub(" {2,}", "|", line.strip()) for line in done.stdout.splitlines()]
     assert lines[1] == "assumes: GPU h100-sxm"
     assert lines[2] == "A|B"
     assert "speed" in lines
