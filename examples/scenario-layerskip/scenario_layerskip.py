@@ -15,7 +15,7 @@ METHOD = Method(
     columns={
         "rows_per_sequence": Column("gamma + 1", "rows", "The drafts and the token before them."),
         "tokens_per_round": Column("geometric(alpha, gamma)", "tokens", "The drafts accepted, and one more."),
-        "draft_ms": Column("gamma * min(exit_layer / layers, 1) * baseline_ms", "ms", "That share of the layers per draft."),
+        "draft_ms": Column("gamma * min(exit_layer / layers, 1) * step_ms", "ms", "That share of the layers per draft."),
     },
 )
 

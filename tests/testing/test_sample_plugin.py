@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import csv
 import os
 import shutil
 import subprocess
@@ -99,6 +100,25 @@ def test_the_installed_sample_stacks(installed: Path, tmp_path: Path) -> None:
     table.write_text("version: 1\nrows:\n  - {id: one, model: llama-3.1-8b, gpu: h100-sxm, batch: 1, context: 0, "
                      "method: int4+layerskip, alpha: 0.8, gamma: 4}\n", encoding="utf-8")  # fmt: skip
     assert "= 3.3616 tokens" in scenario(installed, "explain", str(table), "tokens_per_round", "--depth", "0").stdout
+
+
+def test_a_draft_of_the_targets_layers_is_as_quantised_as_the_target(installed: Path, tmp_path: Path) -> None:
+    """A quarter of the layers drafting 6 tokens makes a round 1 + 6 / 4 plain steps of the row's weights, in a stack as well.
+
+    So the speedup over the stored weights is that of int4 alone, times (1 - .7^7) / (1 - .7) tokens over 2.5 steps: 4.61.
+    """
+    common = "model: llama-3-8b, gpu: h100-sxm, batch: 1, context: 0"
+    rows = "".join(f"  - {{id: {name}, {common}, method: {name}}}\n" for name in ("int4", "layerskip", "int4+layerskip"))
+    table, target = tmp_path / "t.yaml", tmp_path / "t.csv"
+    table.write_text(f"version: 1\nrows:\n{rows}", encoding="utf-8")
+    done = scenario(installed, "run", str(table), "-q", "-o", str(target))
+    assert done.returncode == 0, done.stderr
+    with target.open(encoding="utf-8", newline="") as stream:
+        speedup = {row["id"]: float(row["speedup"]) for row in csv.DictReader(stream)}
+    alone = (1 - 0.7**7) / (1 - 0.7) / 2.5
+    assert speedup["layerskip"] == pytest.approx(alone, rel=1e-9)
+    assert speedup["int4+layerskip"] == pytest.approx(speedup["int4"] * alone, rel=1e-9)
+    assert speedup["int4+layerskip"] == pytest.approx(4.61, abs=0.005)
 
 
 def test_a_run_that_needs_a_plugin_that_is_off_says_so(installed: Path) -> None:
