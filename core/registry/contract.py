@@ -79,7 +79,9 @@ MEASURED = {"measured_ms": (("rows",), expr.parse("rows"))}
 def check_item(item: Any, host: Host) -> None:
     """Raise :class:`PluginError` with every fault of one thing that a plugin brings."""
     if item.api != API:
-        raise PluginError(f"'{item.name}' is written for plugin contract {item.api}; this is contract {API}")
+        newer = isinstance(item.api, int) and item.api > API
+        hint = "install a newer scenario-engine" if newer else f"the plugin needs its version for contract {API}, with api={API}"
+        raise PluginError(f"'{item.name}' is written for plugin contract {item.api}; this is contract {API}", hint)
     name = yamltree.show(item.name) if isinstance(item.name, str) else type(item.name).__name__
     problems = type_problems(f"{type(item).__name__.lower()} '{name}'", item)
     if not isinstance(item.name, str):

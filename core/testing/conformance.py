@@ -332,7 +332,11 @@ def simulated(subject: Subject) -> Iterator[str]:
     bad = []
     for index, (point, tokens) in enumerate(zip(points, frame["tokens_per_round"].to_list()[1:], strict=True), 1):
         values = {**subject.defaults, **point, **_applied(subject, frame, index)}
-        drawn = np.asarray(subject.simulation(values, rng, ROUNDS), dtype=float)
+        try:
+            drawn = np.asarray(subject.simulation(values, rng, ROUNDS), dtype=float)
+        except Exception as error:  # the author's own code: whatever it raises is told
+            yield f"the simulation ends in {type(error).__name__}: {' '.join(str(error).split())}, at {_at(point)}"
+            return
         if drawn.ndim != 1 or not drawn.size:
             yield f"the simulation gives an array of shape {drawn.shape}: the tokens of each round are wanted"
             return

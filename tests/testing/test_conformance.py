@@ -125,6 +125,16 @@ def test_a_broken_method_is_told_what_is_wrong(what: str) -> None:
         check_method(method)
 
 
+def test_a_simulation_that_raises_is_a_message() -> None:
+    """What the author's own simulation raises is told like any other fault, with the row at which it did."""
+
+    def broken(values: Any, rng: Any, rounds: int) -> Any:
+        return values["beta"]
+
+    problems = method_problems(GOOD, simulation=broken)
+    assert any("[simulation] the simulation ends in KeyError: 'beta', at" in one for one in problems), problems
+
+
 def test_a_simulation_that_disagrees_is_reported() -> None:
     """A formula that counts every draft as accepted is caught by playing the rounds."""
     wrong = with_column("tokens_per_round", "1 + alpha * gamma", "tokens")
