@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import struct
 from functools import cache
+from itertools import combinations
 
+import pytest
 from hypothesis import HealthCheck, assume, example, given, settings
 from hypothesis import strategies as st
 
@@ -122,3 +124,21 @@ def test_what_is_asked_for_is_a_rows_own() -> None:
     show = ("acceptance", "best_gamma", "break_even")
     assert differences(computed([PLAIN], show)[0], computed(lines, show)[0]) == {}
 
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("model", ["llama-3.1-8b", "deepseek-v3"])
+def test_no_pair_of_methods_moves_a_number(model: str) -> None:
+    """Of every two methods, each in the bound and in the estimate, both have beside the other the bits that they have alone."""
+    def lines(method: str) -> list[dict[str, object]]:
+        shared = {"model": model, "gpu": "h100-sxm", "gpus": 8, "batch": 24, "method": method}
+        return [{**shared, "time_model": "bound"}, {**shared, "time_model": "estimate", "context": 3000}]
+
+    own = {method: [computed([line])[0] for line in lines(method)] for method in HOST.methods}
+    moved = {}
+    for one, other in combinations(own, 2):
+        found = computed([*lines(one), *lines(other)])
+        for place, (alone, beside) in enumerate(zip([*own[one], *own[other]], found, strict=True)):
+            if different := differences(alone, beside):
+                moved[one, other, place] = different
+    assert moved == {}
