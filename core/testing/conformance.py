@@ -334,8 +334,8 @@ def simulated(subject: Subject) -> Iterator[str]:
         values = {**subject.defaults, **point, **_applied(subject, frame, index)}
         try:
             drawn = np.asarray(subject.simulation(values, rng, ROUNDS), dtype=float)
-        except Exception as error:  # the author's own code: whatever it raises is told
-            yield f"the simulation ends in {type(error).__name__}: {' '.join(str(error).split())}, at {_at(point)}"
+        except Exception as raised:  # the author's own code: whatever it raises is told
+            yield f"the simulation ends in {type(raised).__name__}: {' '.join(str(raised).split())}, at {_at(point)}"
             return
         if drawn.ndim != 1 or not drawn.size:
             yield f"the simulation gives an array of shape {drawn.shape}: the tokens of each round are wanted"

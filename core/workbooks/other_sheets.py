@@ -162,11 +162,12 @@ def _label(row: Row) -> str:
 
 
 def _chosen(here: _Grid, there: _Grid) -> list[str]:
-    """The cells that hold another constant than the engine writes and that formulas of the sheet read."""
+    """The cells that hold another constant than the engine writes and that formulas read: those of the sheet, or others a number."""
     both = here.cells.keys() & there.cells.keys() - there.formulas.keys() - here.formulas.keys()
     other = [here.places[key] for key in both if not _same(here.shows(key), there.shows(key))]
     areas = {area for text in here.raw if other for area in own_areas(text)}
-    return [place for place in other if any(_inside(split(place), area) for area in areas)]
+    numbers = {here.places[key] for key in both if isinstance(here.shows(key), int | float)}
+    return [place for place in other if place in numbers or any(_inside(split(place), area) for area in areas)]
 
 
 def _inside(place: tuple[str, int], area: tuple[str, int, str, int]) -> bool:
