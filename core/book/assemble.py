@@ -7,7 +7,7 @@ from dataclasses import replace
 
 from scenario.book import assumptions, by_method, column_facts, optional_columns, output_choices, own_columns, row_inputs
 from scenario.book.assumptions import find_lookup
-from scenario.book.book import Book, Field, calc, limits
+from scenario.book.book import ANSWER, KEY, Book, Field, calc, limits
 from scenario.book.scope import CORE_TEXT, NUMBER, Pending, Scope
 from scenario.common.errors import FormulaError, Problem, nearest
 from scenario.common.yamltree import YamlNode as Place
@@ -98,7 +98,7 @@ def added(scope: Scope, pending: Pending) -> Iterator[tuple[str, tuple[Column, N
     """The columns that plugins add for all rows, and those of the table, each under a name of its own."""
     taken = {*pending, *scope.fields, *scope.parameters, *scope.model.scalars, *CORE_TEXT}
     helpers = [f"{key}_row" for key in (*CORE_TEXT, "weights", "kv", "encoder", "time_model", *scope.parameters)]
-    cased = {known.lower(): known for known in (*taken, "summary_key", "price_within_limits", *helpers)}
+    cased = {known.lower(): known for known in (*taken, KEY, ANSWER, *helpers)}
     extra: list[tuple[str, Column, Place | None]] = [(name, item.column, None) for name, item in scope.host.columns.items()]
     for name, column, place in [*extra, *((name, column, node) for name, (column, node) in scope.table.columns.items())]:
         said = name_problem(scope, name, taken, cased)

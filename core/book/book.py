@@ -23,6 +23,9 @@ from scenario.model.spec import Column, Method, Parameter, TimeModel
 from scenario.model.stacks import Stack
 from scenario.tables.table import Table
 
+KEY, ANSWER = "summary_key", "price_within_limits"
+"""Columns that only the workbook has: by which other sheets find rows, and the price of a row within the limits on the sheet Answer."""
+
 
 @dataclass(frozen=True)
 class Scalar:

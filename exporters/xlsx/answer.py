@@ -36,9 +36,6 @@ _DATE = re.compile(r"\((20[0-9]{2}-[0-9]{2}-[0-9]{2})\)")
 SHOWN = ("gpu", "gpus", "method", "batch", "context", "tpot_ms", "ttft_ms", "tokens_per_s", "speedup", "usd_per_million_tokens",
          "usd_low", "usd_high")  # fmt: skip
 """What is shown of the row, as far as the table has it."""
-HEADS = {"gpus": "GPUs", "gpu": "GPU", "method": "method", "batch": "batch", "context": "context", "tpot_ms": "TPOT (ms)",
-         "ttft_ms": "TTFT (ms)", "tokens_per_s": "tokens/s", "speedup": "speedup", "usd_per_million_tokens": "$ per 1M tokens",
-         "usd_low": "$ low", "usd_high": "$ high"}  # fmt: skip
 
 
 def answer(result: Result, layout: Layout, workbook: Workbook) -> list[Sheet]:
@@ -123,9 +120,8 @@ def _limits(page: Answer) -> None:
         sheet.put(row, 2, value, "scn.input", form).alignment = Alignment(horizontal="right")
         sheet.put(row, 3, unit, "scn.meta")
         sheet.put(row, 4, said, "scn.subtitle")
-    rules = {"tpot": 0, "ttft": 0, "budget": 0, "hours": 0, "tokens": 0}
-    for key, low in rules.items():
-        number = DataValidation(type="decimal", operator="greaterThanOrEqual", formula1=str(low), allow_blank=True, showErrorMessage=True)
+    for key in ("tpot", "ttft", "budget", "hours", "tokens"):
+        number = DataValidation(type="decimal", operator="greaterThanOrEqual", formula1="0", allow_blank=True, showErrorMessage=True)
         number.errorTitle, number.error = "Not a limit", "A number of at least 0, or nothing."
         sheet.sheet.add_data_validation(number)
         number.add(_own(cells[key]))
@@ -146,7 +142,7 @@ def _models(page: Answer) -> None:
     sheet, layout = page.sheet, page.layout
     sheet.put(TOP - 1, 1, "Cheapest within the limits", "scn.heading")
     names = [name for name in SHOWN if name in layout.columns and (name not in ("ttft_ms",) or page.result.full[name].null_count() < len(page.result))]
-    heads = ["model", *(HEADS[name] for name in names), "$ per month", "row of Scenarios", "least price"]
+    heads = ["model", *(_named(layout, name) for name in names), "$ per month", "row of Scenarios", "least price"]
     for column, head in enumerate(heads, 1):
         sheet.put(TOP, column, head, "scn.head").alignment = Alignment(horizontal="left" if column == 1 else "right", wrap_text=True)
     sheet.sheet.row_dimensions[TOP].height = 28
@@ -168,10 +164,11 @@ def _models(page: Answer) -> None:
         price_at = page.value("usd_per_million_tokens", index)
         sheet.formula(row, len(heads), least, UNLIMITED if price_at is None else price_at, "scn.meta", _style.WITHIN)
         sheet.formula(row, len(heads) - 1, f'IF({found}>={UNLIMITED:.0f},"{NONE}",{place})', page.places[index] or NONE, "scn.meta", "0")
-        for name in names:
+        for column, name in enumerate(names, 2):
             cell = f"INDEX({layout.span(name)},${number}{row})"
             shown = f'IF(ISNUMBER(${number}{row}),IF({cell}="","",{cell}),"")'
-            _right(sheet.formula(row, heads.index(HEADS[name]) + 1, shown, page.value(name, index), "scn.calc", "#,##0" if name == "context" else _style.format_of(layout, name)))
+            form = "#,##0" if name == "context" else _style.number_format(layout.book.fields[name])
+            _right(sheet.formula(row, column, shown, page.value(name, index), "scn.calc", form))
         hours = limits_at()["hours"]
         month = f"INDEX({layout.span('usd_per_hour')},${number}{row})*{page.columns['gpus']}{row}*{_own(hours)}"
         rate, gpus = page.value("usd_per_hour", index), page.value("gpus", index)
@@ -179,6 +176,12 @@ def _models(page: Answer) -> None:
                              None if rate is None else rate * gpus * HOURS, "scn.calc", _style.MONEY))  # fmt: skip
     if page.result.full["model"].n_unique() > MOST:
         sheet.put(page.last + 1, 1, f"The first {MOST} models of the table; another is chosen in a blue cell.", "scn.subtitle")
+
+
+def _named(layout: Layout, name: str) -> str:
+    """What people call a column, with its unit where that is a time."""
+    item = layout.book.fields[name]
+    return f"{_style.label(item)} (ms)" if item.unit == "ms" else _style.label(item)
 
 
 def _right(cell: Any) -> None:

@@ -6,13 +6,7 @@ from dataclasses import dataclass
 from typing import Any
 
 import polars as pl
-from openpyxl.chart import Reference, ScatterChart, Series
-from openpyxl.chart.data_source import StrRef
-from openpyxl.chart.layout import Layout as ChartLayout
-from openpyxl.chart.layout import ManualLayout
-from openpyxl.chart.series import SeriesLabel
-from openpyxl.chart.shapes import GraphicalProperties
-from openpyxl.drawing.line import LineProperties
+from openpyxl.chart import ScatterChart
 from openpyxl.formatting.rule import FormulaRule
 from openpyxl.styles import Font
 from openpyxl.utils import get_column_letter
@@ -20,44 +14,17 @@ from openpyxl.workbook import Workbook
 from openpyxl.worksheet.datavalidation import DataValidation
 
 from scenario import Result
+from scenario.exporters.xlsx import drawn as _drawn
 from scenario.exporters.xlsx import style as _style
 from scenario.exporters.xlsx.cells import Sheet
 from scenario.exporters.xlsx.layout import Layout, joined
 from scenario.exporters.xlsx.passes import BF16, INT4, Passes, Value
 from scenario.exporters.xlsx.summary import first_rows
 from scenario.exporters.xlsx.tabled import widths
-from scenario.workbooks.form import FIRST, TITLES
+from scenario.workbooks.form import FIRST, KEY, TITLES
 from scenario.workbooks.form import joined as as_key
 
 ROWS = [2**power for power in range(13)]  # 1 to 4096 token rows
-COLORS = (
-    "1F77B4",
-    "D55E00",
-    "2CA02C",
-    "9467BD",
-    "8C564B",
-    "E377C2",
-    "7F7F7F",
-    "BCBD22",
-    "17BECF",
-    "000000",
-    "E6AB02",
-    "66A61E",
-)
-MARKS = (
-    "circle",
-    "square",
-    "triangle",
-    "diamond",
-    "x",
-    "star",
-    "plus",
-    "dash",
-    "circle",
-    "square",
-    "triangle",
-    "diamond",
-)
 MAX_METHODS, MAX_BATCHES = 12, 40
 SPARE = 6
 """Further batches that the charts have room for."""
@@ -96,8 +63,8 @@ def charts(result: Result, layout: Layout, workbook: Workbook, frame: pl.DataFra
         methods = frame["method"].unique(maintain_order=True).to_list()[:MAX_METHODS]
         blocks, found = _by_batch(result, layout, feed, frame, batches, methods)
         across = [
-            _lines(
-                feed,
+            _drawn.lines(
+                data,
                 blocks["speedup"],
                 "Speedup against batch",
                 "batch (sequences)",
@@ -106,8 +73,8 @@ def charts(result: Result, layout: Layout, workbook: Workbook, frame: pl.DataFra
                 one=True,
                 log_x=True,
             ),
-            _lines(
-                feed,
+            _drawn.lines(
+                data,
                 blocks["usd_per_million_tokens"],
                 "Price against batch",
                 "batch (sequences)",
@@ -116,7 +83,7 @@ def charts(result: Result, layout: Layout, workbook: Workbook, frame: pl.DataFra
                 log_x=True,
                 log_y=True,
             ),
-            _pareto(feed, blocks, len(batches)),
+            _drawn.pareto(data, blocks, len(batches)),
         ]
         for chart, place in zip(across, (f"H{top}", f"A{top + 25}", f"H{top + 25}"), strict=True):
             page.sheet.add_chart(chart, place)
@@ -252,11 +219,11 @@ def _roofline(result: Result, layout: Layout, feed: _Feed, points: dict[str, tup
     straight = result.book.time_models == ["bound"]  # only the bound has two straight parts that meet at a ridge
     if straight:
         _ridge(sheet, lines, experts, first, below)
-    chart = _chart("Pass time against token rows", "token rows m", "time of one pass (ms)", log_x=True, log_y=True)
-    for column, color, dash in ((2, COLORS[0], None), (3, COLORS[1], None), (4, "7F7F7F", "sysDash")):
-        _add(chart, sheet, 1, column, first, last, color, dash=dash, head=first - 1)
+    chart = _drawn.chart("Pass time against token rows", "token rows m", "time of one pass (ms)", log_x=True, log_y=True)
+    for column, color, dash in ((2, _drawn.COLORS[0], None), (3, _drawn.COLORS[1], None), (4, "7F7F7F", "sysDash")):
+        _drawn.add(chart, sheet, 1, column, first, last, color, dash=dash, head=first - 1)
     if straight:
-        _add(chart, sheet, 1, 5, below, below + 1, "C00000", dash="dash", head=first - 1)
+        _drawn.add(chart, sheet, 1, 5, below, below + 1, "C00000", dash="dash", head=first - 1)
     feed.row = _working_points(chart, sheet, lines, passes.rows, last, below + 3) + 2
     return chart
 
@@ -271,10 +238,10 @@ def _working_points(chart: ScatterChart, sheet: Sheet, lines: list[tuple[str, li
     for column, head in enumerate(("point", "token rows m", "ms"), 1):
         sheet.put(top + 1, column, head, "scn.head")
     marked = (
-        ("T(B): decode", 1, 0, COLORS[0], "circle"),
-        ("T((gamma+1)B): verify", 1, 1, COLORS[0], "diamond"),
-        ("T(B) in INT4", 2, 0, COLORS[1], "circle"),
-        ("T((gamma+1)B) in INT4", 2, 1, COLORS[1], "diamond"),
+        ("T(B): decode", 1, 0, _drawn.COLORS[0], "circle"),
+        ("T((gamma+1)B): verify", 1, 1, _drawn.COLORS[0], "diamond"),
+        ("T(B) in INT4", 2, 0, _drawn.COLORS[1], "circle"),
+        ("T((gamma+1)B) in INT4", 2, 1, _drawn.COLORS[1], "diamond"),
     )
     at = top + 1
     for name, line, point, color, mark in marked:
@@ -284,7 +251,7 @@ def _working_points(chart: ScatterChart, sheet: Sheet, lines: list[tuple[str, li
         sheet.formula(at, 2, f"$A{source}", rows[len(ROWS) + point], "scn.calc", "#,##0")
         shows = NO_POINT if value is None else value
         sheet.formula(at, 3, f"{get_column_letter(1 + line)}{source}", shows, "scn.calc", "#,##0.000")
-        _add(chart, sheet, 2, 3, at, at, color, head=at, mark=mark, label=1)
+        _drawn.add(chart, sheet, 2, 3, at, at, color, head=at, mark=mark, label=1)
     return at
 
 
@@ -340,7 +307,7 @@ def _by_batch(
             again = index > 0 and batches[index - 1] == batch
             found = None if again else keys.get("|".join(as_key(values[name]) for name in layout.key))
             rows[index, column] = found
-            text = f'IFERROR(MATCH({key},{layout.span("summary_key")},0),"")'
+            text = f'IFERROR(MATCH({key},{layout.span(KEY)},0),"")'
             sheet.formula(at, column, f'IF($A{at}=$A{at - 1},"",{text})' if index else text, found, "scn.meta", "0")
     sheet.put(head, 1, "batch", "scn.head")
     sheet.sheet.conditional_formatting.add(
@@ -376,96 +343,3 @@ def _by_batch(
                 )
         feed.row = top + len(batches) + 3
     return blocks, f"'Chart data'!$B${head + 1}:${get_column_letter(1 + len(methods))}${head + len(batches)}"
-
-
-def _chart(title: str, x: str, y: str, *, log_x: bool = False, log_y: bool = False) -> ScatterChart:
-    chart = ScatterChart()
-    chart.title, chart.style, chart.height, chart.width = title, 2, 12.0, 17.0
-    chart.scatterStyle = "lineMarker"
-    for axis, label, log in ((chart.x_axis, x, log_x), (chart.y_axis, y, log_y)):
-        axis.title = label
-        axis.delete = False
-        axis.number_format = "General"
-        axis.majorGridlines.spPr = (
-            GraphicalProperties(ln=LineProperties(solidFill="D9D9D9")) if axis.majorGridlines else None
-        )
-        if log:
-            axis.scaling.logBase = 10
-        axis.tickLblPos = "low"
-        axis.crosses = "min"
-    chart.legend.position = "b"  # beside the plot a long name would lie over its lines
-    chart.layout = ChartLayout(manualLayout=ManualLayout(x=0.1, y=0.12, w=0.86, h=0.58, xMode="edge", yMode="edge"))
-    chart.dispBlanksAs = "gap"
-    return chart
-
-
-def _add(
-    chart: ScatterChart,
-    sheet: Sheet,
-    x: int,
-    y: int,
-    first: int,
-    last: int,
-    color: str,
-    *,
-    dash: str | None = None,
-    head: int,
-    mark: str = "none",
-    x_block: int | None = None,
-    y_block: int | None = None,
-    label: int | None = None,
-) -> None:
-    xs = Reference(sheet.sheet, min_col=x, min_row=x_block or first, max_row=(x_block or first) + last - first)
-    ys = Reference(sheet.sheet, min_col=y, min_row=y_block or first, max_row=(y_block or first) + last - first)
-    series = Series(ys, xs)
-    series.tx = SeriesLabel()
-    series.tx.strRef = StrRef(f=str(Reference(sheet.sheet, min_col=label or y, min_row=head)))
-    series.graphicalProperties = GraphicalProperties(ln=LineProperties(solidFill=color, w=22000, prstDash=dash))
-    series.marker.symbol = mark
-    if mark != "none":
-        series.marker.size = 6
-        series.marker.graphicalProperties = GraphicalProperties(solidFill=color, ln=LineProperties(solidFill=color))
-    series.smooth = False
-    chart.series.append(series)
-
-
-def _methods(feed: _Feed, block: int) -> int:
-    column = 2
-    while feed.sheet.sheet.cell(block, column).value is not None:
-        column += 1
-    return column - 2
-
-
-def _lines(
-    feed: _Feed,
-    block: int,
-    title: str,
-    x: str,
-    y: str,
-    batches: list[float],
-    *,
-    one: bool = False,
-    log_x: bool = False,
-    log_y: bool = False,
-) -> ScatterChart:
-    chart = _chart(title, x, y, log_x=log_x, log_y=log_y)
-    last = block + len(batches)
-    count = _methods(feed, block)
-    for index in range(count):
-        _add(chart, feed.sheet, 1, 2 + index, block + 1, last, COLORS[index], head=block, mark=MARKS[index])
-    if one:
-        column = count + 2
-        feed.sheet.put(block, column, "as fast as vanilla", "scn.head")
-        for row in range(block + 1, last + 1):
-            feed.sheet.put(row, column, 1, "scn.calc")
-        _add(chart, feed.sheet, 1, column, block + 1, last, "404040", dash="dash", head=block)
-    return chart
-
-
-def _pareto(feed: _Feed, blocks: dict[str, int], batches: int) -> ScatterChart:
-    chart = _chart("TPOT against throughput", "tokens/s per GPU", "TPOT (ms)", log_x=True, log_y=True)
-    xs, ys = blocks["tokens_per_s_per_gpu"], blocks["tpot_ms"]
-    for index in range(_methods(feed, ys)):
-        _add(chart, feed.sheet, 2 + index, 2 + index, ys + 1, ys + batches, COLORS[index], head=ys, mark=MARKS[index],
-             x_block=xs + 1, y_block=ys + 1)  # fmt: skip
-    return chart

@@ -9,7 +9,6 @@ from __future__ import annotations
 import math
 import unicodedata
 from copy import copy
-from typing import Any
 
 from openpyxl.styles import Alignment, Border, Font, NamedStyle, PatternFill, Protection, Side
 from openpyxl.utils import get_column_letter
@@ -88,11 +87,6 @@ FORMATS = {
     "sequences": "#,##0", "GPUs": "#,##0",
 }  # fmt: skip
 """Number formats by unit: what is shown is rounded by the format, never by a formula."""
-
-
-def format_of(layout: Any, name: str) -> str:
-    """The number format of a column of Scenarios."""
-    return number_format(layout.book.fields[name])
 
 
 def label(item: Field) -> str:

@@ -9,7 +9,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from enum import Enum
 
-from scenario.book.book import EntityTable, Field, Scalar
+from scenario.book.book import ANSWER, KEY, EntityTable, Field, Scalar
 from scenario.book.summary import Line, Shown, SummaryView, Text
 from scenario.engine.summary import NO_FIT, NO_ROW, SummaryValues, joined
 from scenario.formulas.expr import Node
@@ -26,10 +26,6 @@ PIECES = 20
 """Cells of Source that one line may take."""
 ALL_CHECKS = "all_checks"
 """The name of the cell that says whether all checks are good."""
-KEY = "summary_key"
-"""The column of Scenarios by which other sheets find rows."""
-ANSWER = "price_within_limits"
-"""The column of Scenarios with each row's price where it keeps within the limits on the sheet Answer; only the workbook has it."""
 POSITION = "_row"
 """The end of the name of a column that says where an entry stands on its sheet; only the workbook has such columns."""
 DEFAULT = "default_"
