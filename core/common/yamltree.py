@@ -94,6 +94,15 @@ class Source:
         """Note a problem at ``node``."""
         self.problems.append(self.problem(node, message, hint))
 
+    def text(self, node: YamlNode | None, what: str) -> str:
+        """A text, or an empty one with a problem noted."""
+        if node is None or node.value is None:
+            return ""
+        if isinstance(node.value, dict | list):
+            self.say(node, f"{what} is a text, not {node.kind}")
+            return ""
+        return node.value if isinstance(node.value, str) else node.shown
+
     def problem(self, node: YamlNode | None, message: str, hint: str = "") -> Problem:
         if node is None or not node.line:
             return Problem(message, hint, self.file, place=node.path if node else "")

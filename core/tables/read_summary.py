@@ -76,8 +76,8 @@ class _SummaryReader:
             if count > MOST:
                 self.source.say(node, f"a summary has at most {MOST} {kind}, not {count}")
         across, down = self.chosen(parts.get("chosen"), columns, sum(not metric.heading for metric in metrics))
-        return SummaryTable(columns, metrics, {name: self.text(cell, f"top {name}") or name for name, cell in top.items()},
-                            self.text(parts.get("about"), "about"), tuple(note for note in notes if note), across, down, node.plain(),
+        return SummaryTable(columns, metrics, {name: self.source.text(cell, f"top {name}") or name for name, cell in top.items()},
+                            self.source.text(parts.get("about"), "about"), tuple(note for note in notes if note), across, down, node.plain(),
                             {name: node.value["top"].keys.get(name, cell) for name, cell in top.items()})  # fmt: skip
 
     def column(self, node: YamlNode, shared: Mapping[str, Mapping[str, YamlNode]]) -> Across | None:
@@ -88,12 +88,12 @@ class _SummaryReader:
                 "{id: a, title: A, model: ..., gpu: ...}",
             )
             return None
-        name = self.text(node.value["id"], "id")
+        name = self.source.text(node.value["id"], "id")
         own = self.mapping(node.value.get("variants"), "variants")
         variants = {key: self.inputs(cell, f"variant '{key}'") for key, cell in own.items()}
         inputs = {key: cell for key, cell in node.value.items() if key not in COLUMN_KEYS}
         merged = {key: {**shared.get(key, {}), **variants.get(key, {})} for key in {**shared, **variants}}
-        return Across(name, self.text(node.value.get("title"), "title") or name, inputs, merged)
+        return Across(name, self.source.text(node.value.get("title"), "title") or name, inputs, merged)
 
     def chosen(
         self, node: YamlNode | None, columns: tuple[Across, ...], metrics: int
@@ -104,7 +104,7 @@ class _SummaryReader:
             self.known(node, ("columns", "rows"), "key of chosen")
         ids, across = [column.id for column in columns], dict[str, str]()
         for name, cell in self.mapping(parts.get("columns"), "chosen columns").items():
-            across[name] = self.text(cell, "a column")
+            across[name] = self.source.text(cell, "a column")
             for said in (said for said in (name, across[name]) if said not in ids):
                 self.source.unknown(cell, said, "column of the summary", ids)
         return across, self.chosen_rows(self.mapping(parts.get("rows"), "chosen rows"), metrics)
@@ -112,7 +112,7 @@ class _SummaryReader:
     def chosen_rows(self, rows: Mapping[str, YamlNode], metrics: int) -> dict[int, int | str]:
         found: dict[int, int | str] = {}
         for name, cell in rows.items():
-            value = cell.value if isinstance(cell.value, int) and not isinstance(cell.value, bool) else self.text(cell, "a row")
+            value = cell.value if isinstance(cell.value, int) and not isinstance(cell.value, bool) else self.source.text(cell, "a row")
             there = str(name).isdecimal() and 1 <= int(name) <= metrics
             if there and (isinstance(value, str) or 1 <= value <= metrics):
                 found[int(name)] = value
@@ -177,12 +177,12 @@ class _SummaryReader:
             if words:
                 tests.append((self.formula(item.value["if"]), words))
         text = self.template(parts["text"], "text") if "text" in parts else None
-        form = self.text(parts.get("format"), "format")
+        form = self.source.text(parts.get("format"), "format")
         if form and (said := contract.format_problem(form)):
             self.source.say(parts["format"], said)
         return MetricCell(
             node,
-            self.text(parts.get("of"), "of"),
+            self.source.text(parts.get("of"), "of"),
             self.formula(parts["show"]) if "show" in parts else "",
             text,
             form,
@@ -249,14 +249,6 @@ class _SummaryReader:
             self.source.say(node, f"{what} of a summary is a list, not {node.kind}")
             return []
         return node.value
-
-    def text(self, node: YamlNode | None, what: str) -> str:
-        if node is None or node.value is None:
-            return ""
-        if isinstance(node.value, dict | list):
-            self.source.say(node, f"{what} is a text, not {node.kind}")
-            return ""
-        return node.value if isinstance(node.value, str) else node.shown
 
     def known(self, node: YamlNode, keys: tuple[str, ...], what: str) -> None:
         for name, cell in node.value.items():

@@ -19,8 +19,8 @@ from scenario.tables.values import ValueReader
 QUANTIZED = (*(name for name, (bits, _) in FORMATS.items() if bits < 8), features.PUBLISHED)
 CONTEXT_FROM = ("prompt_tokens", "output_tokens")
 """Inputs that say which context a row has when it does not: the prompt and half the output."""
-RATES = frozenset({"qps", "rps", "request-rate", "requests-per-s", "requests-per-second", "arrival-rate", "rate"})
-"""What benchmark tools call the requests that arrive in a second."""
+RATE = "requests per second"
+"""What ``names.yaml`` lists beside inputs: a rate is none."""
 LISTED = 10_000
 """Rows that one written row may expand to before they are made as a frame rather than as lists."""
 
@@ -130,10 +130,10 @@ class Expander:
             self.source.say(key, f"'{name}' is one value for the whole table", f"defaults: {{{name}: {cell.shown}}}")
         elif name in self.reader.host.methods:
             self.source.say(key, f"'{name}' is a method, not an input", f"method: {name}")
-        elif aliases.plain(name, "inputs") in RATES:
+        elif (meant := aliases.find("inputs", name, {*self.known, RATE})) == RATE:
             self.source.say(key, f"'{name}' is a rate of requests; a row here is one batch that runs all the time",
                             "give batch: requests under way = rate x seconds that a request takes (Little's law)")  # fmt: skip
-        elif meant := aliases.find("inputs", name, self.known):
+        elif meant:
             self.source.say(key, f"unknown input '{name}'", f"it is called {meant} here")
         else:
             self.source.unknown(key, name, "input", ["id", "model", "gpu", "method", *self.known])

@@ -57,12 +57,7 @@ class ValueReader:
 
     def text(self, node: YamlNode | None, what: str) -> str:
         """A text, or an empty one with a problem noted."""
-        if node is None or node.value is None:
-            return ""
-        if isinstance(node.value, dict | list):
-            self.source.say(node, f"{what} is a text, not {node.kind}")
-            return ""
-        return str(node.value) if isinstance(node.value, str) else node.shown
+        return self.source.text(node, what)
 
     def value(self, name: str, parameter: Parameter, node: YamlNode) -> float | str | None:
         """One checked value, or None with a problem noted."""

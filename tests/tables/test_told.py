@@ -8,7 +8,11 @@ import pytest
 from click.testing import CliRunner
 
 import scenario
+from scenario.catalogs import aliases
 from scenario.cli.commands import main
+from scenario.registry import host
+from scenario.tables.rows import RATE
+from scenario.tables.table import known_inputs
 
 ROW = {"model": "llama-3.1-8b", "gpu": "h100-sxm", "batch": 1, "context": 0, "method": "vanilla"}
 
@@ -62,3 +66,12 @@ def test_a_context_beyond_the_models_own_is_told(tmp_path: Path) -> None:
     done = CliRunner().invoke(main, ["run", str(path), "-o", str(tmp_path / "t.csv")])
     assert [line for line in done.stderr.splitlines() if "made for" in line] == [
         f"{path}: llama-3-8b was made for 8,192 tokens; 3 rows ask for up to 20,000"]  # fmt: skip
+
+
+def test_every_listed_name_leads_to_an_input() -> None:
+    """What names.yaml lists under inputs stands for an input of the engine or its methods, and is none itself."""
+    known = known_inputs(host.load(third_party=False))
+    listed = aliases.listed()["inputs"]
+    assert len(listed) > 50
+    assert {*listed.values()} - {*known} == {RATE}
+    assert {*listed} & {aliases.plain(name, "inputs") for name in known} == set()
