@@ -13,7 +13,7 @@ MOST = 12
 """Models that the page has room for; others are chosen in the blue cells."""
 TOP = 17
 """The header row of the table of models."""
-NONE = "no row within the limits"
+NONE = "none"
 
 
 @dataclass
