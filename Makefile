@@ -17,10 +17,10 @@ test: $(VENV)/tested
 quick: $(VENV)/tested
 	$(BIN)/python -m pytest -n auto --dist loadfile -x --ignore tests/workbooks --ignore tests/whole --ignore tests/testing -m "not slow and not process"
 
-# What takes long: marked slow, run besides `make test`.
+# What takes long: marked slow, run besides `make test`. ARGS: further arguments of pytest.
 test-all: $(VENV)/tested
 	$(BIN)/pip install --quiet --disable-pip-version-check ".[test,browser]"
-	$(BIN)/python -m pytest -n auto --dist loadfile -m slow
+	$(BIN)/python -m pytest -n auto --dist loadfile -m slow $(ARGS)
 
 # Hostile inputs for hours: CASES of each kind, new ones each time; finds go to artefacts/fuzz.
 fuzz: $(VENV)/tested

@@ -9,6 +9,7 @@ from pathlib import Path
 import click
 
 from scenario.cli.options import wrote
+from scenario.common import emit, texts
 from scenario.common.errors import Problem, TableError
 
 
@@ -71,6 +72,6 @@ def entry(path: str, name: str, family: str = "") -> str:
         how = reading.how.get(field, "")
         lines.append(f"    {field}: {shown}" + (f"  # {how}" if how and how != field else ""))
     lines.append(f"    published_weights: {reading.weights}")
-    lines.append(f"    source: {Path(path).name}")
+    lines.append(f"    source: {emit.text(Path(path).name, flow=False)}")
     lines.append(f'    date: "{datetime.date.today().isoformat()}"')
-    return "\n".join(lines) + "\n"
+    return "\n".join(map(texts.for_line, lines)) + "\n"  # keys and names of a config may hold anything, line ends too

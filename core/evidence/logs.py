@@ -68,14 +68,19 @@ class LogReader:
             data = json.loads(raw)
         except (ValueError, RecursionError):
             return False
-        if self.metrics.document(data) or self.iterations.document(data):
+        try:
+            return self.metrics.document(data) or self.iterations.document(data) or results.take(data, self.report)
+        except (ValueError, OverflowError):  # such as infinitely many drafts
+            self.report.note(DAMAGED)
             return True
-        return results.take(data, self.report)
 
     def finish(self) -> None:
         """Take in what only the last line of a log says."""
         for reader in self.readers:
-            reader.finish()
+            try:
+                reader.finish()
+            except (ValueError, OverflowError):
+                self.report.note(DAMAGED)
 
     def file(self, stream: BinaryIO, name: str) -> None:
         """All of one file: JSON as a whole, else line by line."""

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -251,3 +252,15 @@ def test_entry_is_written_and_not_over_another_file(tmp_path) -> None:
     assert list(yaml.safe_load(target.read_text(encoding="utf-8"))["models"]) == ["qwen3-0.6b"]
     assert CliRunner().invoke(main, arguments).exit_code == 2
     assert CliRunner().invoke(main, [*arguments, "--force"]).exit_code == 0
+
+
+def test_a_key_of_a_config_writes_no_line_of_its_own(tmp_path: Path) -> None:
+    """What add-model says of a key that holds line ends stays a remark: the entry has the model and nothing else."""
+    config = json.loads((CONFIGS / "Qwen--Qwen3-0.6B.json").read_text(encoding="utf-8"))
+    path = tmp_path / "a: b #.json"
+    path.write_text(json.dumps({**config, "x\nprices: {h100-sxm: 1}\n#": 1}), encoding="utf-8")
+    done = CliRunner().invoke(main, ["add-model", str(path), "--name", "mine"])
+    assert done.exit_code == 0, done.output
+    written = yaml.safe_load(done.stdout)
+    assert list(written) == ["models"]
+    assert written["models"]["mine"]["source"] == path.name

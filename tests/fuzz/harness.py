@@ -135,7 +135,10 @@ def parses(path: Path) -> None:
         rows = list(csv.reader(text.splitlines(keepends=True)))
         assert len({len(row) for row in rows}) == 1, "rows of different widths"
     elif path.suffix == ".yaml":
-        yaml.safe_load(text)
+        try:
+            yaml.safe_load(text)
+        except yaml.YAMLError as error:
+            raise AssertionError(f"what was written is no YAML: {error}") from None
     elif path.suffix == ".md":
         assert "<" not in text
 

@@ -46,7 +46,7 @@ def read(config: Mapping[str, Any], family: str = "") -> ConfigReading:
         reader.run()
     except _Stop:
         pass
-    except (AttributeError, KeyError, TypeError, ValueError, ZeroDivisionError) as error:
+    except (AttributeError, KeyError, TypeError, ValueError, ArithmeticError) as error:
         reader.out.errors.append(f"the config is not laid out as one of its family is ({type(error).__name__}: {str(error)[:80]})")
     return reader.out
 

@@ -96,7 +96,7 @@ class ConfigKeys:
     def count(self, *names: str, default: float | None = None, needed: bool = False) -> float:
         """A whole number of the config."""
         value = self.get(*names)
-        if isinstance(value, int | float) and not isinstance(value, bool) and value == int(value) and 0 <= value < 1e15:
+        if isinstance(value, int | float) and not isinstance(value, bool) and 0 <= value < 1e15 and value == int(value):
             if all(self.keys.get(name) is None for name in names):
                 self.out.warnings.append(f"{names[0]} is not given: {value:g}, as the family has it by default")
             if value == 0 and needed:

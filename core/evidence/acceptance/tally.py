@@ -9,6 +9,8 @@ from scenario.common.errors import Problem, TableError
 
 BATCHES = 4096
 """Different batches that are kept apart."""
+MOST = 1e18
+"""More than any server counts of rounds or tokens."""
 POSITIONS = 128
 """Positions of a draft that are kept apart."""
 DEEPEST = 64
@@ -58,6 +60,12 @@ class Tally:
         return found
 
 
+def countable(*numbers: float) -> None:
+    """Raise :class:`ValueError` unless all are numbers that a server may have counted."""
+    if not all(abs(number) < MOST for number in numbers):
+        raise ValueError("no count of a server")
+
+
 @dataclass
 class RoundSource:
     """What one kind of line said: all rounds, and by batch (0: not known)."""
@@ -72,14 +80,16 @@ class RoundSource:
     """Whether only the share of accepted tokens is known, not the length."""
 
     def add(self, batch: int, rounds: float, drafted: float, accepted: float, rates: Sequence[float] = ()) -> None:
-        """Add rounds of one line."""
+        """Add rounds of one line. Raises :class:`ValueError` for what no server counts, such as infinitely many."""
+        countable(rounds, drafted, accepted, *rates)
         self.lines += 1
         self.total.add(rounds, drafted, accepted, rates)
         if batch in self.batches or len(self.batches) < BATCHES:
             self.batches.setdefault(batch, Tally()).add(rounds, drafted, accepted, rates)
 
     def add_share(self, drafted: float, accepted: float) -> None:
-        """Add tokens of a line that does not say how many rounds they took."""
+        """Add tokens of a line that does not say how many rounds they took; see :meth:`add`."""
+        countable(drafted, accepted)
         self.partial = True
         self.lines += 1
         self.total.accepted += accepted
