@@ -9,7 +9,6 @@ from pathlib import Path
 import click
 
 from scenario.cli.options import wrote
-from scenario.common import emit, texts
 from scenario.common.errors import Problem, TableError
 
 
@@ -46,6 +45,7 @@ def entry(path: str, name: str, family: str = "") -> str:
     from scenario import api
     from scenario.catalogs.catalog import NAME
     from scenario.catalogs.hf import config as hf
+    from scenario.common import emit, texts
     from scenario.model import entities
 
     if not NAME.match(name):
